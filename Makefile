@@ -144,7 +144,7 @@ fuzz:  ## each fuzz target for a minute; needs a nightly Rust and cargo-fuzz
 	for target in parse_program pull_stream; do \
 	  cargo +nightly fuzz run $$target build/fuzz/programs fuzz/corpus -- -dict=fuzz/program.dict \
 	    -max_total_time=$(FUZZ_SECONDS) || exit 1; done
-	cargo +nightly fuzz run -s none open_preset build/fuzz/presets packages/openpts/simulation/presets -- -timeout=25 \
+	cargo +nightly fuzz run -s none open_preset build/fuzz/presets packages/openpts_sim/presets -- -timeout=25 \
 	  -max_total_time=$(FUZZ_SECONDS)
 	cargo +nightly fuzz run -s none serve_host build/fuzz/hosts fuzz/hosts -- -timeout=25 -max_total_time=$(FUZZ_SECONDS)
 

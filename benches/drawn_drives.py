@@ -126,7 +126,7 @@ FAMILIES: Final[Mapping[str, tuple[str, Callable[[Chance], Changes]]]] = {
 def draw(family: str, seed: int, folder: Path, fixed: Changes | None = None) -> Drawn:
     """A drive of a family, written into the folder; `fixed` gives values that are not drawn."""
     preset, changes_by = FAMILIES[family]
-    text = (files("openpts.simulation") / "presets" / f"{preset}.toml").read_text(encoding="utf-8")
+    text = (files("openpts_sim") / "presets" / f"{preset}.toml").read_text(encoding="utf-8")
     content = tomllib.loads(text)
     changes = {**changes_by(random.Random(f"{family}-{seed}")), **(fixed or {})}
     # published figures are those of the preset, not of a drive that was drawn

@@ -15,8 +15,8 @@ from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive
-from openpts.simulation.presets import Preset
+from openpts_sim.simulated_engine import SimulatedDrive
+from openpts_sim.presets import Preset
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

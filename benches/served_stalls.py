@@ -25,10 +25,10 @@ from typing import Final
 from benches.targets import opened
 from msgspec import Struct
 
-from openpts.concerns.drive import target_gauges
-from openpts.concerns.host import host_gauges
+from openpts_drives.concerns.drive import target_gauges
+from openpts_host.concerns.host import host_gauges
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.record.health import TelemetryPoint, TelemetrySeries

@@ -26,15 +26,15 @@ from scipy.stats import binomtest
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import STATE, blocks_of, of_mean, rectangular, with_components
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, Metric
-from openpts.procedures.pts.iops.script import standard_conditions as iops_conditions
-from openpts.procedures.pts.lat.script import standard_conditions as lat_conditions
-from openpts.procedures.pts.tp.script import standard_conditions as tp_conditions
-from openpts.procedures.pts.wsat.script import script as wsat_script
-from openpts.procedures.pts.wsat.script import standard_conditions as wsat_conditions
-from openpts.procedures.shared.one_pass import AFTERWARDS
-from openpts.procedures.shared.rounds.conditions import SHORTER, RoundConditions
-from openpts.procedures.shared.rounds.results import MatrixCell, analyze_round_test
-from openpts.procedures.shared.rounds.script import element, preconditioning, until_steady
+from openpts_pts.iops.script import standard_conditions as iops_conditions
+from openpts_pts.lat.script import standard_conditions as lat_conditions
+from openpts_pts.tp.script import standard_conditions as tp_conditions
+from openpts_pts.wsat.script import script as wsat_script
+from openpts_pts.wsat.script import standard_conditions as wsat_conditions
+from openpts_pts.shared.one_pass import AFTERWARDS
+from openpts_pts.shared.rounds.conditions import SHORTER, RoundConditions
+from openpts_pts.shared.rounds.results import MatrixCell, analyze_round_test
+from openpts_pts.shared.rounds.script import element, preconditioning, until_steady
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

@@ -20,13 +20,13 @@ from benches.drawn_drives import Changes, Drawn, draw
 from msgspec.structs import replace
 from tests.support.next_sample import next_sample
 
-from openpts.analysis.one_pass import JUDGED
+from openpts_pts.analysis.one_pass import JUDGED
 from openpts.analysis.uncertainty import SCATTER, STATE, budget, rectangular
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive
-from openpts.procedures.pts.iops.script import standard_conditions
-from openpts.procedures.shared.one_pass import AFTERWARDS, OnePass, condition_in_one_pass
-from openpts.simulation.presets import load_preset
+from openpts_sim.simulated_engine import SimulatedDrive
+from openpts_pts.iops.script import standard_conditions
+from openpts_pts.shared.one_pass import AFTERWARDS, OnePass, condition_in_one_pass
+from openpts_sim.presets import load_preset
 from openpts.units import MIB
 from openpts.vocabulary.data import DataPattern, RandomData, ReducibleData
 from openpts.vocabulary.drive_class import DriveClass

@@ -36,7 +36,7 @@ from scipy.stats import theilslopes
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, capture_bytes, dry_run, record_bytes
-from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
+from openpts_pages.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 from openpts.procedures.registry import procedure_of
 from openpts.record.batch import is_batch, read_batch
 from openpts.record.reader import Run, StepRecord, read_run

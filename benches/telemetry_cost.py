@@ -34,8 +34,8 @@ from tests.unit.record.test_run_folder import manifest
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.background_listener import background_listener
 from openpts.cli.folder_events import folder_events
-from openpts.concerns.drive import target_gauges
-from openpts.concerns.host import host_gauges
+from openpts_drives.concerns.drive import target_gauges
+from openpts_host.concerns.host import host_gauges
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from openpts.conformance.catalogue import by_id
-from openpts.conformance.practice import all_practices
+from openpts_pts.conformance.catalogue import by_id
+from openpts_pts.conformance.practice import all_practices
 
 _ID: Final = re.compile(r"\b((?:PTS|SOL|TKP|LSI|HYP)-[A-Z]+)-(\d\d)\b")
 _RANGE: Final = re.compile(r"\.\.(\d\d)\b")

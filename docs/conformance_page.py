@@ -10,13 +10,13 @@ from typing import Final
 
 from docs.conformance_marks import Proofs, marked_proofs
 
-from openpts.conformance.catalogue import GUIDES, SECTION_TITLES, Level, Requirement, catalogue
-from openpts.conformance.conformance import ReasonKind, reasons
-from openpts.conformance.practice import GuideStatus, all_practices, answer_of, practices, settings_of
-from openpts.conformance.table import CHECKS
+from openpts_pts.conformance.catalogue import GUIDES, SECTION_TITLES, Level, Requirement, catalogue
+from openpts_pts.conformance.conformance import ReasonKind, reasons
+from openpts_pts.conformance.practice import GuideStatus, all_practices, answer_of, practices, settings_of
+from openpts_pts.conformance.table import CHECKS
 
 ROOT: Final = Path(__file__).parents[1]
-PROOFS: Final = "packages/openpts/conformance/proofs.toml"
+PROOFS: Final = "packages/openpts_pts/conformance/proofs.toml"
 
 CHECKED: Final = "checked"
 BUILT_IN: Final = "built in"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from openpts.advice.advice import Advice, Group
-from openpts.advice.table import ADVICE
+from openpts_host.advice.advice import Advice, Group
+from openpts_host.advice.table import ADVICE
 
 PAGE: Final = Path(__file__).with_name("doctor.md")
 BEGIN: Final = "<!-- table: made by python -m docs.doctor_table -->"

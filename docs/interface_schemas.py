@@ -7,20 +7,20 @@ from typing import Any, Final
 import msgspec
 from docs.schema_files import BATCH, DOCS, EVENTS, OUTPUTS, RUN, TABLES
 
-from openpts.batch.named_drives import WrittenDrives
-from openpts.cli.batch import BatchDocument
-from openpts.cli.devices import DeviceList
-from openpts.cli.doctor import Audit
-from openpts.cli.idle_flush import IdleFlushDocument
-from openpts.cli.installation import Installation
-from openpts.cli.io_document import IoDocument, IoSteps, IoTargets
+from openpts_batch.named_drives import WrittenDrives
+from openpts_batch.cli.batch import BatchDocument
+from openpts_drives.cli.devices import DeviceList
+from openpts_host.cli.doctor import Audit
+from openpts_drives.cli.idle_flush import IdleFlushDocument
+from openpts_host.cli.installation import Installation
+from openpts_io.io_document import IoDocument, IoSteps, IoTargets
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
-from openpts.cli.purge import Purged
-from openpts.cli.requirements import ConformanceDocument, ConformanceRuns, GuideDocument
-from openpts.cli.sim import PresetList
-from openpts.cli.verify import VerifiedReport, VerifiedReports
-from openpts.limits.limits_file import LimitsFile
+from openpts_drives.cli.purge import Purged
+from openpts_pts.cli.requirements import ConformanceDocument, ConformanceRuns, GuideDocument
+from openpts_sim.cli.sim import PresetList
+from openpts_compare.cli.verify import VerifiedReport, VerifiedReports
+from openpts_compare.limits.limits_file import LimitsFile
 from openpts.record.batch import Batch
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.runner.event_lines import EventLine
@@ -29,13 +29,13 @@ from openpts.vocabulary.document import Failure
 from openpts_check.cli.check import CheckDocument
 from openpts_check.cli.endurance import EnduranceDocument
 from openpts_fio.cli.crosscheck import CrosscheckDocument
-from openpts_line.cli.self_test import SelfTest
-from openpts_line.compare.figures import ComparisonDocument
-from openpts_line.exchange.parquet_tables import columns_of_tables
-from openpts_line.gate.documents import GateDocument, PowerDocument
-from openpts_many.cli.fleet import FleetHosts, FleetRuns
-from openpts_many.cli.fleet_fetch import FleetFetched
-from openpts_many.fleet.configuration import FleetFile
+from openpts_compare.cli.self_test import SelfTest
+from openpts_compare.compare.figures import ComparisonDocument
+from openpts_export.exchange.parquet_tables import columns_of_tables
+from openpts_compare.gate.documents import GateDocument, PowerDocument
+from openpts_batch.cli.fleet import FleetHosts, FleetRuns
+from openpts_batch.cli.fleet_fetch import FleetFetched
+from openpts_batch.fleet.configuration import FleetFile
 from openpts_practice.cli.benchmarks import BenchmarkList
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_text import TraceDocument

@@ -3,7 +3,7 @@
 from json import dumps
 
 from openpts.temporary_folder import temporary_folder
-from openpts_line.selftest.known_answers import ANSWERS, DRIVES, answers_of
+from openpts_compare.selftest.known_answers import ANSWERS, DRIVES, answers_of
 
 
 def main() -> None:

@@ -13,10 +13,10 @@ import vl_convert
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
-from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
-from openpts.simulation.presets import load_preset
-from openpts.simulation.scale import default_scale
+from openpts_sim.simulated_engine import SimulatedDrive, SimulatedEngine
+from openpts_pages.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
+from openpts_sim.presets import load_preset
+from openpts_sim.scale import default_scale
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

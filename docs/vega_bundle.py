@@ -10,7 +10,7 @@ import zlib
 
 import vl_convert
 
-from openpts.report.html import VEGA
+from openpts_pages.html import VEGA
 
 
 def main() -> None:

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from openpts.api import build_report, measure, measures, read_run, read_runs, run_test, vega_lite
     from openpts.errors import NoRecordError, OpenptsError, RecordError, UsageError
-    from openpts.pages.measure import Measured
-    from openpts.pages.model import Report
+    from openpts_pages.measure import Measured
+    from openpts_pages.model import Report
     from openpts.record.reader import Run
-    from openpts_line.compare.api import compare
-    from openpts_line.compare.contenders import RunComparison
-    from openpts_line.gate.api import gate
+    from openpts_compare.compare.api import compare
+    from openpts_compare.compare.contenders import RunComparison
+    from openpts_compare.gate.api import gate
 
 __all__ = [
     "Measured",
@@ -51,16 +51,16 @@ __all__ = [
 
 # Loaded when first asked for: a command must not load what it does not need.
 _PLACES = {
-    "Measured": "openpts.pages.measure",
+    "Measured": "openpts_pages.measure",
     "NoRecordError": "openpts.errors",
     "OpenptsError": "openpts.errors",
     "RecordError": "openpts.errors",
-    "Report": "openpts.pages.model",
+    "Report": "openpts_pages.model",
     "Run": "openpts.record.reader",
-    "RunComparison": "openpts_line.compare.contenders",
+    "RunComparison": "openpts_compare.compare.contenders",
     "UsageError": "openpts.errors",
-    "compare": "openpts_line.compare.api",
-    "gate": "openpts_line.gate.api",
+    "compare": "openpts_compare.compare.api",
+    "gate": "openpts_compare.gate.api",
 }
 
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 import msgspec
 
 from openpts.errors import InterruptedRunError, RunFailedError
-from openpts.pages.measure import Measured
-from openpts.plots.standalone import standalone
-from openpts.plots.vega_lite import vega_lite_spec
+from openpts_pages.measure import Measured
+from openpts_pages.plots.standalone import standalone
+from openpts_pages.plots.vega_lite import vega_lite_spec
 from openpts.procedures.registry import procedure_of
 from openpts.programs import OPENPTS
 from openpts.record.reader import Run

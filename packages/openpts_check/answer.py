@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts.pages.texts import fact_text
+from openpts_pages.texts import fact_text
 from openpts.record.health import around
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_of_mount
-from openpts.device.mounted.directory import DirectoryTarget, is_writable
-from openpts.device.targets.simulated_target import names_simulated
+from openpts_drives.mounted.directory import DirectoryTarget, is_writable
+from openpts_sim.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget
 from openpts.errors import NoVerdictError, TargetError
 from openpts.runner.unopened_target import UnopenedTarget

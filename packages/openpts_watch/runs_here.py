@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from openpts.errors import NONSENSE, RecordError
 from openpts.ownership import CLAIM_NAME, is_locked, read_owner
-from openpts.pages.texts import fact_text
+from openpts_pages.texts import fact_text
 from openpts.record.batch import is_batch, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest

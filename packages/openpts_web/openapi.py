@@ -9,8 +9,8 @@ import msgspec
 
 from openpts.schema_words import without_indentation
 from openpts.vocabulary.document import Failure
-from openpts_line.compare.figures import ComparisonDocument
-from openpts_line.gate.documents import GateDocument
+from openpts_compare.compare.figures import ComparisonDocument
+from openpts_compare.gate.documents import GateDocument
 from openpts_web.documents import RunList, RunPage
 from openpts_web.queries import Filter
 from openpts_web.trends import Trend

@@ -18,7 +18,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from openpts.errors import OpenptsError, RecordError, RefusedError, UsageError
-from openpts.limits.limits_file import Allowed
+from openpts_compare.limits.limits_file import Allowed
 from openpts.run_folder_files import open_file
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Failure

@@ -12,7 +12,7 @@ import click
 
 from openpts.cli.main import cli
 from openpts.parameters.shipped_plans import shipped_names
-from openpts.simulation.presets import shipped_presets
+from openpts_sim.presets import shipped_presets
 from openpts_check.purpose import purpose_names
 from openpts_practice.rows.profiles import BENCHMARKS
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from openpts.device.purge.ata_commands import hdparm_at_work
+from openpts_drives.purge.ata_commands import hdparm_at_work
 from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots

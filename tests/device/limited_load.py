@@ -14,11 +14,11 @@ import time
 from pathlib import Path
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.link.path_use import path_gauge
+from openpts_host.link.path_use import path_gauge
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.host.gauges import processor_gauges
-from openpts.host.saturation_gauges import saturation_gauges
+from openpts_host.gauges import processor_gauges
+from openpts_host.saturation_gauges import saturation_gauges
 from openpts.record.health import TelemetrySeries
 from openpts.record.host_marks import spans_of, step_marks
 from openpts.runner.telemetry import Sampler

@@ -8,7 +8,7 @@ import pytest
 
 from openpts.cli.main import cli
 from openpts.errors import OpenptsError
-from openpts.simulation.presets import load_preset
+from openpts_sim.presets import load_preset
 from tests.device.openpts_process import openpts
 from tests.support.transcript import Golden
 

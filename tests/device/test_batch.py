@@ -15,7 +15,7 @@ import pytest
 from docs.schema_files import BATCH
 from jsonschema import Draft202012Validator
 
-from openpts.batch.side_by_side import SideBySide, new_batch
+from openpts_batch.side_by_side import SideBySide, new_batch
 from openpts.cli.main import cli
 from openpts.errors import InterruptedRunError, RecordError
 from openpts.ownership import new_run_id
@@ -71,7 +71,7 @@ def processes(folder: Path) -> list[int]:
             words = path.read_bytes().split(b"\0")
         except OSError:
             continue
-        if b"openpts.batch.drive_process" in words and any(os.fsencode(folder) in word for word in words):
+        if b"openpts_batch.drive_process" in words and any(os.fsencode(folder) in word for word in words):
             found.append(int(path.parent.name))
     return found
 
@@ -176,7 +176,7 @@ def test_an_interrupt_while_reports_are_made_says_how_to_make_them(
         raise KeyboardInterrupt
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("openpts.cli.batch.documents_on", interrupted)
+    monkeypatch.setattr("openpts_batch.cli.batch.documents_on", interrupted)
     drives = [f"sim:theory?capacity=1GB&seed={seed}" for seed in (1, 2)]
     with pytest.raises(InterruptedRunError, match="operator: `openpts report batch` makes the reports"):
         cli.main(["run", *TEST, *drives, *QUICK, "--out", "batch"], standalone_mode=False)
@@ -190,7 +190,7 @@ def test_a_run_that_is_stopped_while_python_starts_says_so(
     starting = tmp_path / "python"
     starting.write_text("#!/bin/sh\nkill -INT $$\n")
     starting.chmod(0o755)
-    monkeypatch.setattr("openpts.batch.side_by_side.sys.executable", str(starting))
+    monkeypatch.setattr("openpts_batch.side_by_side.sys.executable", str(starting))
     (entry,) = (
         SideBySide(folder=tmp_path / "batch", batch=new_batch([request(*files(tmp_path, 1))])).run().entries
     )

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.batch.executor import BatchEvent, EntryChanged
-from openpts.batch.side_by_side import SideBySide, new_batch
+from openpts_batch.executor import BatchEvent, EntryChanged
+from openpts_batch.side_by_side import SideBySide, new_batch
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots

@@ -12,12 +12,12 @@ from typing import Final
 
 import pytest
 
-from openpts.batch import in_turn
-from openpts.batch.in_turn import InTurn, SuitePart
+from openpts_batch import in_turn
+from openpts_batch.in_turn import InTurn, SuitePart
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.errors import RefusedError
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.record.manifest import RunState
 from openpts.runner.order import Order
 from openpts.system_files import SystemRoots

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from openpts.device.write_cache_control import WRITE_CACHE
-from openpts.host.tuning import host_changes
+from openpts_host.tuning import host_changes
 from openpts.journal import Journal, JournalError
-from openpts.runner.tuning import tuned_host
+from openpts_host.run_tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Scenario
 from tests.data.system_trees import laptop

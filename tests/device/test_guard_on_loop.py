@@ -19,7 +19,7 @@ from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
 from openpts.device.guard.verdict import Safety
-from openpts.device.listing.discovery import list_device, list_devices
+from openpts_drives.listing.discovery import list_device, list_devices
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots

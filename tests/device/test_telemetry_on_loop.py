@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.concerns.drive import target_gauges
+from openpts_drives.concerns.drive import target_gauges
 from openpts.device.block_device import BlockDevice
-from openpts.device.gauges import disks_below, others_gauge
+from openpts_drives.gauges import disks_below, others_gauge
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import BlockTarget
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge, Values
-from openpts.host.gauges import processor_gauges
+from openpts_host.gauges import processor_gauges
 from openpts.record.health import TelemetryPoint
 from openpts.runner.physical_device import native_engine
 from openpts.runner.telemetry import Sampler

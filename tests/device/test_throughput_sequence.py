@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
-from openpts.procedures.pts.tp.script import script as throughput_test
-from openpts.procedures.pts.tp.script import standard_conditions
+from openpts_pts.tp.script import script as throughput_test
+from openpts_pts.tp.script import standard_conditions
 from openpts.units import KIB, MIB, NS_PER_MS
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind

@@ -20,12 +20,12 @@ from openpts.device.block_device import BlockDevice
 from openpts.vocabulary.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.purge import methods
-from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_security_erase import AtaSecurityErase
 from openpts.device.purge.method import Capability
 from openpts.device.purge.purge import purge
 from openpts.device.purge.method import SanitizeKind
-from openpts.device.purge.scsi_format import ScsiFormat
-from openpts.device.purge.scsi_sanitize import ScsiSanitize
+from openpts_drives.purge.scsi_format import ScsiFormat
+from openpts_drives.purge.scsi_sanitize import ScsiSanitize
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import PurgeError
@@ -91,7 +91,7 @@ from pathlib import Path
 from openpts.device.block_device import BlockDevice
 from openpts.vocabulary.consent import Consent
 from openpts.device.guard.guard import open_target
-from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_security_erase import AtaSecurityErase
 from openpts.device.targets.target import BlockTarget
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots

@@ -19,7 +19,7 @@ READ = """
 import json, subprocess, sys
 from pathlib import Path
 from openpts.device.block_device import BlockDevice
-from openpts.device.health.health import read_health_of
+from openpts_drives.health.health import read_health_of
 from openpts.system_files import SystemRoots
 
 def reading(device):

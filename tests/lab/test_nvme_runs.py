@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.report.health_page import health_alerts
+from openpts_drives.health.health_page import health_alerts
 from tests.lab.machine import OPENPTS, SHORT, in_lab, needs_lab
 
 pytestmark = needs_lab

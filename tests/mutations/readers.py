@@ -14,32 +14,32 @@ import msgspec
 
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
-from openpts.batch.named_drives import read_drives
+from openpts_batch.named_drives import read_drives
 from openpts.cli.main import cli
 from openpts.device.security.level0 import Level0
-from openpts.device.targets.simulated_target import parse_simulated_target
-from openpts.engine.simulated import SimulatedDrive
-from openpts.limits.baseline import kept_baseline, stored_baseline
-from openpts.limits.judge import judge, judge_finished
-from openpts.limits.limits_file import parse_limits, read_limits
-from openpts.limits.words import judged_figures, limit_line
+from openpts_sim.simulated_target import parse_simulated_target
+from openpts_sim.simulated_engine import SimulatedDrive
+from openpts_compare.limits.baseline import kept_baseline, stored_baseline
+from openpts_compare.limits.judge import judge, judge_finished
+from openpts_compare.limits.limits_file import parse_limits, read_limits
+from openpts_compare.limits.words import judged_figures, limit_line
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
-from openpts.plots.worker_processes import worker_processes
+from openpts_pages.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.batch import BATCH_NAME, Batch, BatchEntry, read_batch
 from openpts.record.reader import read_run
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
-from openpts.report import rederive
-from openpts.report.checksums import file_faults
+from openpts_compare.report import rederive
+from openpts_compare.report.checksums import file_faults
 from openpts.report.record_files import RecordFile, record_files
 from openpts.report.redaction import redacted_run
-from openpts.report.rederive import read_report
+from openpts_compare.report.rederive import read_report
 from openpts.report.sources import ReportSource, read_for_report
 from openpts.report.write import ReportOptions, make_report
-from openpts.runs.flat_rows import csv_text, flat_row
-from openpts.runs.measured_run import MeasuredRun
-from openpts.simulation.presets import load_preset
+from openpts_compare.runs.flat_rows import csv_text, flat_row
+from openpts_compare.runs.measured_run import MeasuredRun
+from openpts_sim.presets import load_preset
 from openpts.units import TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -52,14 +52,14 @@ from openpts_fio.imports.imported_run import Source, Wanted
 from openpts_fio.imports.tkperf_import import tkperf_results
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
-from openpts_line.compare.build import build_comparison
-from openpts_line.compare.contenders import compare_runs
-from openpts_line.compare.figures import comparison_document
-from openpts_line.compare.sources import read_entries
-from openpts_line.exchange.parquet_tables import tables_of
-from openpts_line.exchange.run_verdicts import junit_of
-from openpts_line.gate.power import power_of
-from openpts_many.fleet.configuration import read_fleet
+from openpts_compare.compare.build import build_comparison
+from openpts_compare.compare.contenders import compare_runs
+from openpts_compare.compare.figures import comparison_document
+from openpts_compare.compare.sources import read_entries
+from openpts_export.exchange.parquet_tables import tables_of
+from openpts_export.exchange.run_verdicts import junit_of
+from openpts_compare.gate.power import power_of
+from openpts_batch.fleet.configuration import read_fleet
 from openpts_practice.rows import CATALOGUE
 from openpts_practice.rows.profiles import read_benchmark
 from openpts_traces.treatment import Input, check, write

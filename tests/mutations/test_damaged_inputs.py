@@ -39,7 +39,7 @@ LONGEST_S = 20  # of processor time: a loaded machine is no fault of a reader
 MOST_CHARACTERS = 20_000
 MIB = 2**20
 MOST_GROWN_BYTES = 48 * MIB  # after the first quarter of the inputs
-PRESETS = resources.files("openpts.simulation") / "presets"
+PRESETS = resources.files("openpts_sim") / "presets"
 SAMPLES = {
     "histogram": 3000,
     "record file": 60,

@@ -46,12 +46,12 @@ class Fault(NamedTuple):
 _STEADY: Final = "openpts/analysis/steady_state.py"
 _ROUNDS: Final = "openpts/analysis/rounds.py"
 _MINUTES: Final = "openpts/analysis/minutes.py"
-_SATURATION: Final = "openpts/analysis/saturation.py"
+_SATURATION: Final = "openpts_pts/analysis/saturation.py"
 _SAMPLE: Final = "openpts/vocabulary/sample.py"
-_DEMAND: Final = "openpts/procedures/shared/demand/results.py"
-_CELLS: Final = "openpts/procedures/shared/rounds/results.py"
-_IDLE: Final = "openpts/procedures/pts/hir/results.py"
-_CROSS: Final = "openpts/procedures/pts/xsr/results.py"
+_DEMAND: Final = "openpts_pts/shared/demand/results.py"
+_CELLS: Final = "openpts_pts/shared/rounds/results.py"
+_IDLE: Final = "openpts_pts/hir/results.py"
+_CROSS: Final = "openpts_pts/xsr/results.py"
 _MATRIX: Final = ("iops", "lat")
 _LOOPS: Final = ("iops", "tp", "lat")
 
@@ -133,7 +133,7 @@ FAULTS: Final = (
     Fault(_DEMAND, "minimum = min(measured", "minimum = max(measured", ("cbw", "dirth")),
     Fault(_DEMAND, "free = [m for m in between if m not in chosen]", "free = between", (1490,)),
     Fault(
-        "openpts/procedures/shared/tracking/rounds.py",
+        "openpts_pts/shared/tracking/rounds.py",
         "period_ns <= minute_ns else 1",
         "period_ns <= minute_ns else 0",
         ("hir", "cbw"),

@@ -5,9 +5,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.iops import IopsConditions
-from openpts.procedures.pts.iops.script import TRACKING
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.iops import IopsConditions
+from openpts_pts.iops.script import TRACKING
+from openpts_pts.suite import PTS
 from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.run import FinishedRun, run_test

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.pts.dirth import DemandIntensityConditions
+from openpts_pts.dirth import DemandIntensityConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize

@@ -8,7 +8,7 @@ from openpts.analysis.health_change import change, write_amplification
 from openpts.errors import InterruptedRunError
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import Run, read_run
-from openpts.report.health_page import health_alerts
+from openpts_drives.health.health_page import health_alerts
 from openpts.runner.events import Event, Ticked
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase

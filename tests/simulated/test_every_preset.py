@@ -9,8 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.cli.main import cli
 from openpts.procedures.registry import PROCEDURES
 from openpts.report.sources import read_for_report
-from openpts.runner.record_check import check_record
-from openpts.simulation.presets import shipped_presets
+from openpts_compare.record_check import check_record
+from openpts_sim.presets import shipped_presets
 
 WORDS = {"replay": ["recipe:boot"], "workload": ["job.fio"]}
 # drives of 1 to 32 GB, on which the traces of larger ones wrap around

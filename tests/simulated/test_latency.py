@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.lat import LatencyConditions
+from openpts_pts.lat import LatencyConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.batch import in_turn
+from openpts_batch import in_turn
 from openpts.cli import run_order as run_command
 from openpts.errors import LimitError, NotSteadyError, OpenptsError, RecordError, UsageError
 from openpts.procedures.kit.procedure import Procedure

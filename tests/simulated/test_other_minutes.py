@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Verdict
+from openpts_pages.model import Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.simulation.presets import Preset, shipped_presets
+from openpts_sim.presets import Preset, shipped_presets
 from tests.support.published_figures import figures_of, model_of
 
 

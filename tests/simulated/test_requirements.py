@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.main import cli
-from openpts.evidence.finding import Status
+from openpts_pts.evidence.finding import Status
 from tests.support.transcript import Transcript
 
 SUITE = ("run", "all", "sim:mlc?capacity=4GB", "--time-scale", "1/500", "--no-report", "--seed", "7")

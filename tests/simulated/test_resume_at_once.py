@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openpts.batch import in_turn
+from openpts_batch import in_turn
 from openpts.errors import LimitError, RecordError
 from openpts.ownership import CLAIM_NAME
 from openpts.record.batch import BATCH_NAME, read_batch

@@ -3,8 +3,8 @@
 import pytest
 
 from openpts._native import Shape, SimulatedDrive
-from openpts.simulation.presets import Preset, shipped_presets
-from openpts.simulation.scale import default_scale
+from openpts_sim.presets import Preset, shipped_presets
+from openpts_sim.scale import default_scale
 from openpts.units import GB
 
 PAGE_MAPPED = [preset for preset in shipped_presets() if preset.model == "page-mapped"]

@@ -11,13 +11,13 @@ from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive
+from openpts_sim.simulated_engine import SimulatedDrive
 from openpts.errors import RunFailedError
-from openpts.procedures.pts.iops.script import standard_conditions
-from openpts.procedures.shared.one_pass import AFTERWARDS, PASS, OnePass, condition_in_one_pass
-from openpts.procedures.shared.rounds.script import conditioned
+from openpts_pts.iops.script import standard_conditions
+from openpts_pts.shared.one_pass import AFTERWARDS, PASS, OnePass, condition_in_one_pass
+from openpts_pts.shared.rounds.script import conditioned
 from openpts.record.reader import read_run
-from openpts.simulation.presets import load_preset
+from openpts_sim.presets import load_preset
 from openpts.units import KIB, MB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from openpts.batch.in_turn import InTurn, SuitePart
+from openpts_batch.in_turn import InTurn, SuitePart
 from openpts.cli.resume import resume
-from openpts.cli.run_all import run_all
-from openpts.cli.verify import verify
+from openpts_batch.cli.run_all import run_all
+from openpts_compare.cli.verify import verify
 from openpts.errors import (
     InterruptedRunError,
     OpenptsError,
@@ -22,7 +22,7 @@ from openpts.errors import (
     UsageError,
 )
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.record.batch import Batch, read_batch, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run

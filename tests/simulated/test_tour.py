@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.cli import tour
-from openpts.cli.tour import STOPS
+from openpts_sim.cli import tour
+from openpts_sim.cli.tour import STOPS
 from tests import ROOT
 from tests.device.openpts_process import openpts
 from tests.support.limited_runs import invoke

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Report
-from openpts.procedures.pts.wsat import WriteSaturationConditions
+from openpts_pages.model import Report
+from openpts_pts.wsat import WriteSaturationConditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report

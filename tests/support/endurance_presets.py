@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from openpts.simulation.presets import load_preset
+from openpts_sim.presets import load_preset
 
 HOT_K_PER_W = 7.0
 THROTTLED_FACTOR = 60.0

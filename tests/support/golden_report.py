@@ -16,27 +16,11 @@ from unittest import mock
 
 import numpy as np
 
-from openpts.pages.model import (
-    SCHEMA_VERSION,
-    Cell,
-    Column,
-    Figure,
-    Header,
-    HeaderGroup,
-    HeaderRow,
-    Page,
-    Repeat,
-    Report,
-    Row,
-    Section,
-    Series,
-    Table,
-    Verdict,
-)
-from openpts.pages.ticks import linear_axis
-from openpts.plots.svg import draw_figures
-from openpts.report import html
-from openpts.report.pdf import render_pdf
+from openpts_pages.model import SCHEMA_VERSION, Cell, Column, Figure, Header, HeaderGroup, HeaderRow, Page, Repeat, Report, Row, Section, Series, Table, Verdict
+from openpts_pages.ticks import linear_axis
+from openpts_pages.plots.svg import draw_figures
+from openpts_pages import html
+from openpts_pages.pdf import render_pdf
 from tests import DATA
 from tests.support.sample_figures import (
     category_axis,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from openpts.device.purge.waiting import Clock
+from openpts_drives.purge.waiting import Clock
 
 
 @dataclass

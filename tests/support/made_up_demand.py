@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
-from openpts.procedures.shared.demand.results import OperatingPoint
+from openpts_pts.shared.demand.results import OperatingPoint
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass

@@ -1,7 +1,7 @@
 """What a simulated drive did in the step that it was given."""
 
 from openpts.engine.contract import EngineStoppedError
-from openpts.engine.simulated import SimulatedEngine
+from openpts_sim.simulated_engine import SimulatedEngine
 from openpts.errors import RunFailedError
 from openpts.vocabulary.sample import Sample, StepState
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from openpts.analysis.latency import encode_counts
-from openpts.pages.measure import Measured
+from openpts_pages.measure import Measured
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, StepRecord
 from openpts.units import KIB, NS_PER_MS, NS_PER_S

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from openpts.device.nvme.nvme_identify import NvmeController
-from openpts.device.purge.nvme_drive import NvmeQuestions
+from openpts_drives.purge.nvme_drive import NvmeQuestions
 from openpts.programs import Reply
 
 NEVER = 0xFFFF_FFFF

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.pages.model import Page, Row, Table, Verdict
+from openpts_pages.model import Page, Row, Table, Verdict
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Fact, Facts
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from openpts.pages.model import Axis, Cell, Figure, Page, Report, Section, Table, Verdict
+from openpts_pages.model import Axis, Cell, Figure, Page, Report, Section, Table, Verdict
 
 _MOST_ROWS = 20
 """Of a longer table the first and the last rows stand for all."""

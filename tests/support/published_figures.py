@@ -26,8 +26,8 @@ import msgspec
 from msgspec import Meta, Struct
 
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive
-from openpts.simulation.presets import Preset
+from openpts_sim.simulated_engine import SimulatedDrive
+from openpts_sim.presets import Preset
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
 from openpts.vocabulary.sample import Sample

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.pages.model import Report
+from openpts_pages.model import Report
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.build import build_report

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.pages.model import Report, Table
+from openpts_pages.model import Report, Table
 from openpts.record.reader import Run
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports

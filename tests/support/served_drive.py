@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts_testbench.serve import ServeOrder, serve_drive
 from openpts_testbench.served_drive import SOUND, Faults, ServedDrive
 from tests.support.nvme_tcp_host import Host

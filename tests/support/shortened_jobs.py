@@ -4,7 +4,7 @@ import msgspec
 
 from openpts.engine.options import NativeOptions
 from openpts.errors import UsageError
-from openpts.runner.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
+from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent

@@ -6,9 +6,9 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
+from openpts_sim.simulated_engine import SimulatedDrive, SimulatedEngine
 from openpts.record.writer import RunWriter
-from openpts.simulation.presets import load_preset
+from openpts_sim.presets import load_preset
 from openpts.units import GB, KIB, MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact

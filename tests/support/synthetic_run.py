@@ -14,7 +14,7 @@ from pathlib import Path
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
-from openpts.procedures.pts.iops import IopsConditions
+from openpts_pts.iops import IopsConditions
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S

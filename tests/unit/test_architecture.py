@@ -19,7 +19,7 @@ from tests.support.syntax_trees import PACKAGE, nodes, trees
 
 NAMES_TESTS: Final = {
     "openpts_contents/": "the order of all, and examples",
-    "procedures/pts/suite.py": "it names the eight",
+    "openpts_pts/suite.py": "it names the eight",
     "openpts_check/": "questions are runs of its one test",
     "openpts_line/selftest/": "answers of the eight tests that are known beforehand",
     "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",
@@ -57,9 +57,9 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
         )
     }
     assert {name for name in users if not name.startswith("engine/")} == {
-        "analysis/latency.py", "openpts_fio/engine/engine.py", "openpts_traces/capture/capture.py",
-        "openpts_app/drivers/power_cut/stamped_writers.py", "simulation/presets.py", "simulation/scale.py",
-        "trace_schedules.py", "openpts_traces/recipes.py", "openpts_traces/treatment.py",
+        "openpts/analysis/latency.py", "openpts_fio/engine/engine.py", "openpts_traces/capture/capture.py",
+        "openpts_app/drivers/power_cut/stamped_writers.py", "openpts_sim/presets.py", "openpts_sim/scale.py",
+        "openpts/trace_schedules.py", "openpts_traces/recipes.py", "openpts_traces/treatment.py",
     }  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def test_the_map_fits_a_screen_and_names_every_package_and_crate() -> None:
 
 
 def test_every_package_says_what_it_contains() -> None:
-    packages = {name: tree for name, tree in trees() if name.endswith("__init__.py")}
+    packages = {name: tree for name, tree in trees() if name.endswith("openpts/__init__.py")}
     assert [name for name, tree in packages.items() if not ast.get_docstring(tree)] == []
 
 
@@ -253,8 +253,8 @@ def test_only_what_lists_tests_names_others_than_its_own() -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "from openpts.procedures.pts.xsr import CrossStimulusConditions",
-        "from openpts_practice import fill", "import openpts.procedures.pts.iops.report",
+        "from openpts_pts.xsr import CrossStimulusConditions",
+        "from openpts_practice import fill", "import openpts_pts.iops.report",
         "found = test == 'wsat'", "found = run.test != 'iops'", "found = evidence.test in {'fill'}",
         "titles = {'iops': 'IOPS', 'thermal': 'Thermal'}", "tests = ('iops', 'tp')", "first = PTS['iops']",
         "first = procedure_of('fill')",

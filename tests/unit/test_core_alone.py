@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from tests.support.core_alone import OF_PLUGINS, core_folder
 
 TARGET = "sim:mlc?capacity=2GB"

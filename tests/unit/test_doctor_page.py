@@ -2,7 +2,7 @@
 
 from docs.doctor_table import PAGE, with_table
 
-from openpts.advice.table import ADVICE, ADVICE_OF
+from openpts_host.advice.table import ADVICE, ADVICE_OF
 
 
 def test_the_page_has_the_table_of_the_code() -> None:

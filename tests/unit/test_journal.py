@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.purge.ata_password import DRIVE_PASSWORD
+from openpts_drives.purge.ata_password import DRIVE_PASSWORD
 from openpts.device.write_cache_control import WRITE_CACHE
-from openpts.host.shared_settings import HOST_SETTING
+from openpts_host.shared_settings import HOST_SETTING
 from openpts.journal import Journal, JournalError
 from tests.support.processes import die, dies, living
 

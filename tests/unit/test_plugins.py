@@ -28,7 +28,7 @@ from openpts.hooks import RunContext
 from openpts.plugins import Kind, audit, load, offers, plugin_facts
 from openpts.procedures.registry import PROCEDURES
 from openpts.report.build import build_report
-from openpts.runner import simulated_device
+from openpts_sim import simulated_device
 from openpts.runner.device_under_test import device_under_test
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
@@ -320,7 +320,7 @@ def test_every_purge_method_of_openpts_has_its_place_in_the_order() -> None:
 
 
 PAGES = """
-from openpts.pages.model import Page
+from openpts_pages.model import Page
 
 
 def page(run):
@@ -351,7 +351,7 @@ from contextlib import contextmanager
 
 from openpts.device.targets.scheme import Scheme
 from openpts.report.build import build_report
-from openpts.runner import simulated_device
+from openpts_sim import simulated_device
 
 SCHEME = Scheme("lab", what="a drive of the lab", device="acme_lab:opened", unopened="acme_lab:unopened")
 ONE = "sim:mlc?capacity=2GB"

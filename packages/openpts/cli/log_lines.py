@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from openpts.advice.table import ADVICE_OF
+from openpts_host.advice.table import ADVICE_OF
 from openpts.analysis.limited_seconds import evidence_words
 from openpts.cli.phase_lines import phase_lines
 from openpts.cli.simulated_time import simulated_time_text

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from openpts.report.csv_files import FOLDER
+from openpts_pages.csv_files import FOLDER
 from openpts.run_folder_files import open_file, read_file, remove_file
 
 LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")

@@ -5,10 +5,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Block, Cell, Page, Table, Verdict
-from openpts.pages.summary_table import key_values_table
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Cell, Page, Table, Verdict
+from openpts_pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
@@ -22,7 +22,7 @@ from openpts.report.cover_page import (
 )
 from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
-from openpts.report.style import Style
+from openpts_pages.style import Style
 from openpts.report.trend_figures import trend_figures
 
 _QUESTION: Final = "What does this drive do in {} tests?"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from openpts.pages.model import Answer, Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
+from openpts_pages.model import Answer, Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
 
 
 def merged_page(pages: Sequence[tuple[str, Page]]) -> Page:

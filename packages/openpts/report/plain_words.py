@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from openpts.analysis.response_times import nines_percentile
-from openpts.pages.measure import Measured
+from openpts_pages.measure import Measured
 
 _STIMULUS: Final = re.compile(
     r"(?P<access>RND|SEQ) (?P<size>[\d.]+ [KM]iB) (?:RW(?P<reads>\d+)|(?P<one>[RW]))(?:,? (?P<what>.*))?"

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Cell, Table
-from openpts.pages.texts import fact_text
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Cell, Table
+from openpts_pages.texts import fact_text
 from openpts.record.reader import Run
 from openpts.units import format_significant
 from openpts.vocabulary.purpose import Purpose, declared_rows

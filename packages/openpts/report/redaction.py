@@ -8,7 +8,7 @@ from typing import Any, Final
 import msgspec
 
 from openpts.escaped_text import with_texts
-from openpts.pages.model import Report
+from openpts_pages.model import Report
 from openpts.record.batch import BatchEntry, folder_word
 from openpts.record.health import HealthRecord
 from openpts.record.manifest import Manifest, manifest_of

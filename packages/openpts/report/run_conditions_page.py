@@ -8,12 +8,12 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import measured_median
-from openpts.pages import cells
-from openpts.pages.facts_table import sourced, sourced_table
-from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Block, Cell, Page, Row, Table, Verdict
-from openpts.pages.texts import NOT_REPORTED, capitalised, value_text
-from openpts.plots.stacked_panels import aligned_page
+from openpts_pages import cells
+from openpts_pages.facts_table import sourced, sourced_table
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Cell, Page, Row, Table, Verdict
+from openpts_pages.texts import NOT_REPORTED, capitalised, value_text
+from openpts_pages.plots.stacked_panels import aligned_page
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import Run, StepRecord

@@ -14,11 +14,11 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
-from openpts.pages.kit import Required
-from openpts.pages.measure import Measured
-from openpts.pages.model import Figure, Page, Section, Table, Verdict
-from openpts.pages.texts import capitalised, fact_text
-from openpts.plots.stacked_panels import with_aligned_panels
+from openpts_pages.kit import Required
+from openpts_pages.measure import Measured
+from openpts_pages.model import Figure, Page, Section, Table, Verdict
+from openpts_pages.texts import capitalised, fact_text
+from openpts_pages.plots.stacked_panels import with_aligned_panels
 from openpts.plugins import Kind, calling, load, offers
 from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.judge import the_judge

@@ -1,8 +1,8 @@
 """The set-up page: all that PTS 5.1 to 5.4 require, each with the place it was read from."""
 
-from openpts.pages.facts_table import remaining, sourced, sourced_table
-from openpts.pages.model import Page, Table
-from openpts.pages.texts import NOT_STATED
+from openpts_pages.facts_table import remaining, sourced, sourced_table
+from openpts_pages.model import Page, Table
+from openpts_pages.texts import NOT_STATED
 from openpts.procedures.kit.header import NO_REFERENCE_PLATFORM, date_and_time, of_cycle, target_kind
 from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
-from openpts.pages.facts_table import sourced_table
-from openpts.pages.model import Table
-from openpts.pages.texts import brief, value_text
+from openpts_pages.facts_table import sourced_table
+from openpts_pages.model import Table
+from openpts_pages.texts import brief, value_text
 from openpts.procedures.kit.red_line import simulation_name
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run

@@ -5,7 +5,7 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 import msgspec
 
 from openpts.analysis.run_comparison import measured_median
-from openpts.pages.measure import measure_figures
+from openpts_pages.measure import measure_figures
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.red_line import import_mark, simulation_mark

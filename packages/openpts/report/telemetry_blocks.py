@@ -10,9 +10,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.pages import cells, ticks
-from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Block, Cell, Column, Figure, PlotRule, Row, Series, Table, Verdict
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Cell, Column, Figure, PlotRule, Row, Series, Table, Verdict
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at, width_ns

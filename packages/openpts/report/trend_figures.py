@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.pages.model import Axis, Figure, Series
-from openpts.pages.texts import capitalised
+from openpts_pages.model import Axis, Figure, Series
+from openpts_pages.texts import capitalised
 from openpts.procedures.registry import procedure_of
 from openpts.report.run_part import RunPart
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import owner_note
-from openpts.device.health.health import read_health
+from openpts_drives.health.health import read_health
 from openpts.device.identity.identity import dut_facts
 from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
 from openpts.device.link.nearby_cpus import cpus_near

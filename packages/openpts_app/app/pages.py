@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts.analysis.run_comparison import Quality
-from openpts.pages import cells, ticks
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, Plot, PlotName, table
-from openpts.pages.model import Block, Cell, Page, PlotRule, Series, Table, Verdict
+from openpts_pages import cells, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, Plot, PlotName, table
+from openpts_pages.model import Block, Cell, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.spread import rse_cell, set_words
-from openpts.procedures.shared.methodology import nothing_page
+from openpts_pts.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.command_run import CommandRun, DeviceCounts, FileSystemReport, RunKind

@@ -7,14 +7,14 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.run_comparison import Quality, RunSet
-from openpts.pages import cells
-from openpts.pages.measure import Measure, Measured, Subject, measured
-from openpts.pages.model import Cell, Verdict
-from openpts.pages.texts import brief
+from openpts_pages import cells
+from openpts_pages.measure import Measure, Measured, Subject, measured
+from openpts_pages.model import Cell, Verdict
+from openpts_pages.texts import brief
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import repeat_figures, spread_words
-from openpts.procedures.shared.methodology import methodology
+from openpts_pts.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.better import Better

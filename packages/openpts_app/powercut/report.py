@@ -3,14 +3,14 @@
 from statistics import median
 from typing import Any, Final
 
-from openpts.pages import cells
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, table
-from openpts.pages.measure import Measure, Subject
-from openpts.pages.model import Cell, Page, Table, Verdict
+from openpts_pages import cells
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, table
+from openpts_pages.measure import Measure, Subject
+from openpts_pages.model import Cell, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text
-from openpts.procedures.shared.methodology import methodology
+from openpts_pts.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.better import Better

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 
-from openpts.pages import cells
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, PlotName, page, rows_table, table
-from openpts.pages.measure import Measure, Measured
-from openpts.pages.model import Cell, Page, Verdict
+from openpts_pages import cells
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, PlotName, page, rows_table, table
+from openpts_pages.measure import Measure, Measured
+from openpts_pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, stimulus_rows
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import format_capacity, format_duration, format_significant
 from openpts.vocabulary.better import Better

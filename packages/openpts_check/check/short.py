@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from openpts.pages.model import Block, Section
-from openpts.procedures.shared.short_report import Picked
+from openpts_pages.model import Block, Section
+from openpts_pts.shared.short_report import Picked
 from openpts.units import format_capacity
 from openpts_check.check import CheckConditions
 

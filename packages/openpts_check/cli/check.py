@@ -162,7 +162,7 @@ def check(
     if place.tidy():
         click.echo(f"removed what a question that was killed had left in {target}", err=True)
     click.echo(wrapped(_announced(purpose, place, size_bytes, choices), sys.stderr), err=True)
-    from openpts.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 help needs nothing that plans
+    from openpts_sim.cli.fitting_scale import at_fitting_scale  # noqa: PLC0415 help needs nothing that plans
 
     folder = _asked(at_fitting_scale(place.named(size_bytes), [choices], sys.stderr), choices, out)
     written = () if no_report else reports_on(folder)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from openpts.pages.texts import fact_text
+from openpts_pages.texts import fact_text
 from openpts.record.reader import Run
 from openpts_check.answer import WORDS, Answer
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from openpts.device.health.health import read_health
+from openpts_drives.health.health import read_health
 from openpts.device.identity.identity import dut_facts
-from openpts.device.mounted.directory import DirectoryTarget, open_directory
+from openpts_drives.mounted.directory import DirectoryTarget, open_directory
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.runner.physical_device import PhysicalDevice

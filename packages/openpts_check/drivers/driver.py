@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from openpts.device.gauges import disks_below
+from openpts_drives.gauges import disks_below
 from openpts.device.guard.guard import open_target
-from openpts.device.mounted.counts import device_counts
-from openpts.device.targets.simulated_target import names_simulated
+from openpts_drives.mounted.counts import device_counts
+from openpts_sim.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest

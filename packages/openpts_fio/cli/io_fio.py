@@ -9,10 +9,10 @@ from typing import Final, NamedTuple
 import click
 import msgspec
 
-from openpts.cli.io_options import LoadArgs
-from openpts.cli.io_spellings import is_given
+from openpts_io.io_options import LoadArgs
+from openpts_io.io_spellings import is_given
 from openpts.errors import UsageError
-from openpts.runner.measure import MeasurementOrder
+from openpts_io.measure import MeasurementOrder
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.translation import Translation

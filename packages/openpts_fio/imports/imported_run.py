@@ -13,7 +13,7 @@ from openpts.config_files.written_file import read_written
 from openpts.errors import RecordError, UsageError
 from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Conditions
-from openpts.host.software import software_facts
+from openpts_host.software import software_facts
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.registry import procedure_of
 from openpts.record.contradictions import refuse_contradictions

@@ -14,14 +14,14 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from openpts.analysis.saturation import TrackedStep, steady_round_of
+from openpts_pts.analysis.saturation import TrackedStep, steady_round_of
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.wsat import WriteSaturationConditions
-from openpts.procedures.pts.wsat.script import workload_stimulus
+from openpts_pts.wsat import WriteSaturationConditions
+from openpts_pts.wsat.script import workload_stimulus
 from openpts.procedures.registry import procedure_of
-from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.procedures.shared.rounds.script import element
+from openpts_pts.shared.rounds.conditions import RoundConditions
+from openpts_pts.shared.rounds.script import element
 from openpts.record.decoding import decode_json
 from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US, S_PER_YEAR, format_block_size
 from openpts.vocabulary.phase import Phase, StepPlace

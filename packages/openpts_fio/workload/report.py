@@ -6,16 +6,16 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.pages import ticks
-from openpts.pages.kit import Plot, PlotName, page, rows_table
-from openpts.pages.measure import Measure, Measured, Subject, key_of, measured
-from openpts.pages.model import Band, Page, Series, Verdict
+from openpts_pages import ticks
+from openpts_pages.kit import Plot, PlotName, page, rows_table
+from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
+from openpts_pages.model import Band, Page, Series, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, HasFigures, Metric
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
-from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason
-from openpts.procedures.shared.window_page import Window, window_page
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
+from openpts_pts.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason
+from openpts_pts.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_count, format_duration
 from openpts.vocabulary.better import Better

@@ -26,8 +26,8 @@ from msgspec.structs import replace
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import Standard
-from openpts.procedures.shared.rounds.script import rounds_until_steady
-from openpts.procedures.shared.sequential_writes import written_in_sequence
+from openpts_pts.shared.rounds.script import rounds_until_steady
+from openpts_pts.shared.sequential_writes import written_in_sequence
 from openpts.units import GIB, KIB
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache

@@ -4,7 +4,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.device.health.nvme_health import ocp_uuid_index
+from openpts_drives.health.nvme_health import ocp_uuid_index
 from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
     identify_controller,

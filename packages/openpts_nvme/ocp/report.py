@@ -6,14 +6,14 @@ from typing import Any, Final
 
 import msgspec
 
-from openpts.pages import cells
-from openpts.pages.kit import Cells, rows_table
-from openpts.pages.measure import Measure, Subject
-from openpts.pages.model import Block, Page, Table
-from openpts.pages.model import Verdict as Sentence
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.measure import Measure, Subject
+from openpts_pages.model import Block, Page, Table
+from openpts_pages.model import Verdict as Sentence
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
-from openpts.procedures.shared.methodology import methodology
+from openpts_pts.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement

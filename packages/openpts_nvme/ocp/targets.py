@@ -6,8 +6,8 @@ from importlib.resources import files
 import msgspec
 from msgspec import Struct
 
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Table
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Table
 from openpts_fio.trim_targets import TRIMS, TrimTarget
 from openpts_nvme.dssd.answers import NOT_ASKED, Answers
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from openpts.pages import cells
-from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Block, Page, Table, Verdict
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Page, Table, Verdict
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts_nvme.outliers.causes import Cause, Comparison, Outlier

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from openpts.analysis.change_points import RULE
-from openpts.pages import cells, ticks
-from openpts.pages.kit import Cells, Plot, PlotName, page, page_of, rows_table, values_of
-from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Figure, Page, Table, Verdict
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Cells, Plot, PlotName, page, page_of, rows_table, values_of
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Figure, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, stimulus_rows
 from openpts.procedures.kit.steps import line_series
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration, format_latency_ms
 from openpts.vocabulary.power_states import PowerMode

@@ -12,8 +12,8 @@ from openpts.analysis.figures import Figures
 from openpts.analysis.health_change import write_amplification
 from openpts.analysis.minutes import sum_parts
 from openpts.analysis.student_t import critical_value
-from openpts.pages import cells
-from openpts.pages.model import Verdict
+from openpts_pages import cells
+from openpts_pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.kit.steps import Metric

@@ -1,6 +1,6 @@
 """Deviations of the test of response times under load: a preparation that did not come to steady state."""
 
-from openpts.procedures.shared.tracking.pages import tracked_phase
+from openpts_pts.shared.tracking.pages import tracked_phase
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase

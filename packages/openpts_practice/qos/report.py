@@ -8,16 +8,16 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, grid, heat_map, page, table
-from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Column, Page, PlotRule, Series, Table, Verdict
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Col, Plot, PlotName, grid, heat_map, page, table
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_IOPS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, MRT
-from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
-from openpts.procedures.shared.tracking.pages import tracking_rounds_page, tracking_sentence
+from openpts_pts.shared.methodology import methodology, nothing_page, state_page
+from openpts_pts.shared.tracking.pages import tracking_rounds_page, tracking_sentence
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_block_size, format_duration, format_latency_ms, in_ms
 from openpts.vocabulary.sample import Sample

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
+from openpts_pts.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState

@@ -31,8 +31,8 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
-from openpts.procedures.shared.sequential_writes import written_in_sequence
-from openpts.procedures.shared.tracking.script import Tracking, until_steady
+from openpts_pts.shared.sequential_writes import written_in_sequence
+from openpts_pts.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (

@@ -10,10 +10,10 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from openpts.analysis.run_comparison import Quality, SetRule
-from openpts.pages import cells
-from openpts.pages.kit import rows_table
-from openpts.pages.measure import Measure
-from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
+from openpts_pages import cells
+from openpts_pages.kit import rows_table
+from openpts_pages.measure import Measure
+from openpts_pages.model import Block, Cell, Column, Row, Table, Verdict
 from openpts.procedures.kit.spread import repeat_figures, rse_cell, set_words, spread_words
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration

@@ -9,8 +9,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.pages import cells
-from openpts.pages.model import Verdict
+from openpts_pages import cells
+from openpts_pages.model import Verdict
 from openpts.record.health import HealthRecord
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, format_duration

@@ -10,18 +10,18 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.pages import cells, ticks
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, Plot, PlotName, grid, page, table
-from openpts.pages.measure import Measure, Subject, key_of, measured
-from openpts.pages.model import Axis, Band, Block, Cell, Column, Page, PlotRule, Series, Table, Verdict
-from openpts.pages.texts import NOT_REPORTED, NOT_STATED
-from openpts.pages.ticks import TimeAxis
+from openpts_pages import cells, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, Plot, PlotName, grid, page, table
+from openpts_pages.measure import Measure, Subject, key_of, measured
+from openpts_pages.model import Axis, Band, Block, Cell, Column, Page, PlotRule, Series, Table, Verdict
+from openpts_pages.texts import NOT_REPORTED, NOT_STATED
+from openpts_pages.ticks import TimeAxis
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_TIME, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import transpose
-from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
+from openpts_pts.shared.methodology import methodology, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.better import Better

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.procedures.kit.standard import Standard
-from openpts.procedures.shared.sequential_writes import written_in_sequence
+from openpts_pts.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase

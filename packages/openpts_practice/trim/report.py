@@ -9,11 +9,11 @@ from msgspec.structs import replace
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.response_times import nines_percentile, nines_supported
-from openpts.pages import cells, ticks
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import Col, Plot, PlotName, page, page_of, table, values_of
-from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Cell, Figure, Page, Table, Verdict
+from openpts_pages import cells, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, Plot, PlotName, page, page_of, table, values_of
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Figure, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
@@ -33,7 +33,7 @@ from openpts.procedures.kit.steps import (
     rows_json,
     values_json,
 )
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import (
     KIB,

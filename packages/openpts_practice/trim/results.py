@@ -7,7 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.figures import Figures
-from openpts.pages import cells
+from openpts_pages import cells
 from openpts.procedures.kit.steps import Pivot, Row, pivot, select
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, format_block_size

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts.pages import cells
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import rows_table
-from openpts.pages.measure import Measure, measured
-from openpts.pages.model import Cell, Column, Page, Table, Verdict
+from openpts_pages import cells
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import rows_table
+from openpts_pages.measure import Measure, measured
+from openpts_pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import spread_words
-from openpts.procedures.shared.methodology import methodology, nothing_page, state_page
+from openpts_pts.shared.methodology import methodology, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US, format_duration
 from openpts.vocabulary.better import Better

@@ -12,7 +12,7 @@ use openpts_core::workload::{Io, Operation, Uniform};
 use openpts_sim::{Answer, Drive, Preset, Ps, Scale, open};
 use rustix::time::{ClockId, clock_gettime};
 
-const PRESET: &str = include_str!("../../../packages/openpts/simulation/presets/enterprise-tlc.toml");
+const PRESET: &str = include_str!("../../../packages/openpts_sim/presets/enterprise-tlc.toml");
 const REPEATS: u32 = 5;
 const OUTSTANDING: u32 = 256;
 /// I/Os whose addresses are known before they are submitted.

@@ -158,7 +158,7 @@ fn best(repeats: impl Iterator<Item = Measured>) -> Measured {
 }
 
 fn model(over_provisioning: f64) -> PageMapped {
-    let text = include_str!("../../../packages/openpts/simulation/presets/theory.toml");
+    let text = include_str!("../../../packages/openpts_sim/presets/theory.toml");
     let mut model = Preset::parse(text).expect("ships").page_mapped.expect("is page-mapped");
     model.mapping.physical_per_user = 1.0 + over_provisioning;
     model

@@ -12,7 +12,7 @@ import pytest
 
 from openpts.engine.options import NativeOptions
 from openpts.errors import EngineUnavailableError
-from openpts.runner.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
+from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import GIB, MIB

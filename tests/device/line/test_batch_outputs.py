@@ -14,7 +14,7 @@ from jsonschema_rs import Draft202012Validator
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
-from openpts.batch.side_by_side import SideBySide, new_batch
+from openpts_batch.side_by_side import SideBySide, new_batch
 from openpts.errors import RecordError, UsageError
 from openpts.record.batch import read_batch
 from openpts.record.manifest import RunState

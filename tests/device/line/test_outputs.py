@@ -17,7 +17,7 @@ from docs.schema_files import OUTPUTS
 from jsonschema_rs import Draft202012Validator
 from msgspec.structs import replace
 
-from openpts.batch import in_turn
+from openpts_batch import in_turn
 from openpts.cli.main import cli
 from openpts.errors import EngineUnavailableError
 from openpts.procedures.registry import PROCEDURES

@@ -12,10 +12,10 @@ import pytest
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.fleet.configuration import read_fleet
-from openpts_many.fleet.host_journal import HostJournal, Note
-from openpts_many.fleet.host_side import HostSide
-from openpts_many.fleet.observation import Observation
+from openpts_batch.fleet.configuration import read_fleet
+from openpts_batch.fleet.host_journal import HostJournal, Note
+from openpts_batch.fleet.host_side import HostSide
+from openpts_batch.fleet.observation import Observation
 from tests.device.openpts_process import Ended, openpts, start_openpts
 from tests.support.processes import until
 
@@ -193,7 +193,7 @@ def test_after_a_restart_of_the_host_its_runs_were_interrupted(host: Host, monke
     process = host.begin(run_id, *SHORT)
     process.kill()
     end(process)
-    monkeypatch.setattr("openpts_many.fleet.host_journal.boot_id", lambda _roots: "another")
+    monkeypatch.setattr("openpts_batch.fleet.host_journal.boot_id", lambda _roots: "another")
     assert host.observe(run_id).reason == "the host was restarted, or lost its power, while it ran"
     monkeypatch.undo()
     assert host.observe(run_id).reason == "the host was restarted, or lost its power, while it ran"
@@ -214,7 +214,7 @@ def test_a_cancelled_run_ends_and_never_begins(host: Host) -> None:
 
 @pytest.mark.slow
 def test_who_ignores_a_request_to_end_is_killed(host: Host, monkeypatch) -> None:
-    monkeypatch.setattr("openpts_many.fleet.host_side._TO_STOP_S", 0.5)
+    monkeypatch.setattr("openpts_batch.fleet.host_side._TO_STOP_S", 0.5)
     run_id = new_run_id()
     process = host.begin(run_id, *LONG)
     os.kill(process.pid, signal.SIGSTOP)

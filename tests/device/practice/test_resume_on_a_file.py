@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from openpts.errors import InterruptedRunError, TargetError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.iops import IopsConditions
-from openpts.procedures.pts.iops.script import TRACKING
+from openpts_pts.iops import IopsConditions
+from openpts_pts.iops.script import TRACKING
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run

@@ -5,7 +5,7 @@ import sys
 from contextlib import ExitStack
 from pathlib import Path
 
-from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts_testbench.overrides import read_overrides
 from openpts_testbench.serve import ServeOrder, serve_drive
 from openpts_testbench.served_drive import Access, Faults

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from openpts.batch.chosen_drives import ChosenDrive, chosen_drives
-from openpts.batch.named_drives import named_drives
-from openpts.batch.side_by_side import SideBySide, new_batch
+from openpts_batch.chosen_drives import ChosenDrive, chosen_drives
+from openpts_batch.named_drives import named_drives
+from openpts_batch.side_by_side import SideBySide, new_batch
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.slot import slot

@@ -14,8 +14,8 @@ from openpts.device.guard.guard import open_target
 from openpts.device.guard.verdict import Safety
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.identity import dut_facts
-from openpts.device.listing.discovery import list_device
-from openpts.device.listing.drive_listing import DeviceListing
+from openpts_drives.listing.discovery import list_device
+from openpts_drives.listing.drive_listing import DeviceListing
 from openpts.device.purge.purge import purge
 from openpts.device.targets.target import BlockTarget
 from openpts.device.write_cache import read_write_cache

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from openpts.errors import InterruptedRunError, UsageError
 from openpts.fields.conditions import Conditions
-from openpts.limits.of_run import judged_run
+from openpts_compare.limits.of_run import judged_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.report.build import build_report

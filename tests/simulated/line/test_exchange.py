@@ -24,7 +24,7 @@ from openpts.report.summary import summarize
 from openpts.runner.event_stream import EventStream
 from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
-from openpts_line.exchange.ocp_diag import OcpDiagStream
+from openpts_export.exchange.ocp_diag import OcpDiagStream
 from tests.device.openpts_process import openpts
 from tests.simulated.killed_run import ordered
 from tests.simulated.line.test_export import check_fio_outputs, check_other_forms

@@ -27,7 +27,7 @@ from openpts.record.reader import Run, read_run
 from openpts.report.sources import read_for_report
 from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
-from openpts_line.exchange.junit import Case, CaseOutcome, junit_xml
+from openpts_compare.gate.junit import Case, CaseOutcome, junit_xml
 from tests import DATA
 from tests.simulated.killed_run import ordered
 from tests.support.batches import suite_entry, suite_of

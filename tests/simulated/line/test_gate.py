@@ -22,7 +22,7 @@ from tests.support.oracle_presets import write_oracle
 from tests.support.shortened_runs import run_whole
 from tests.support.transcript import Golden
 
-PRESET = ROOT / "packages/openpts/simulation/presets/enterprise-tlc.toml"
+PRESET = ROOT / "packages/openpts_sim/presets/enterprise-tlc.toml"
 QUICK = ("--quick", "--no-report", "--seed", "1")
 
 

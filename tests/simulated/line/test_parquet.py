@@ -31,7 +31,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.people import People
 from openpts.vocabulary.sample import NOTHING, Interval
-from openpts_line.exchange.parquet_tables import columns_of_tables, write_tables
+from openpts_export.exchange.parquet_tables import columns_of_tables, write_tables
 from tests.simulated.killed_run import ordered
 from tests.support.busy_host import SAMPLED, end_s, on_a_host
 from tests.support.frame_rows import as_rows

@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.measure import Measured
-from openpts.pages.model import Report, Row
-from openpts.procedures.pts.wsat import WriteSaturationConditions
+from openpts_pages.measure import Measured
+from openpts_pages.model import Report, Row
+from openpts_pts.wsat import WriteSaturationConditions
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
@@ -18,9 +18,9 @@ from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_line.compare.build import build_comparison
-from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_line.compare.figures import comparison_document
+from openpts_compare.compare.build import build_comparison
+from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.figures import comparison_document
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 from tests.support.transcript import Golden

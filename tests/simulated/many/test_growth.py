@@ -15,16 +15,16 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.response_times import response_times
-from openpts.batch.side_by_side import new_batch
+from openpts_batch.side_by_side import new_batch
 from openpts.fields.time_scale import at_time_scale
-from openpts.limits.baseline import gated_runs
-from openpts.limits.judge import judge
-from openpts.limits.limits_file import parse_limits
+from openpts_compare.limits.baseline import gated_runs
+from openpts_compare.limits.judge import judge
+from openpts_compare.limits.limits_file import parse_limits
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord, read_run, refuse_other_histograms
 from openpts.record.writer import RunWriter
-from openpts.report.batch_index import write_batch_index
+from openpts_batch.batch_index import write_batch_index
 from openpts.report.run_part import part_of
 from openpts.report.sources import read_for_report
 from openpts.runner.driver import driver_of
@@ -32,9 +32,9 @@ from openpts.runner.replay import ResumePoint, cut_of
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.run_request import RunRequest
-from openpts_line.compare.build import build_comparison
-from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_line.exchange.parquet_tables import tables_of
+from openpts_compare.compare.build import build_comparison
+from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_export.exchange.parquet_tables import tables_of
 from tests.simulated.whole_tests import run_whole
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run, restless_rate

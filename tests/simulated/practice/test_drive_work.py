@@ -8,7 +8,7 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Verdict
+from openpts_pages.model import Verdict
 from openpts.procedures.kit.drive_work.content import with_drive_work
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.registry import PROCEDURES
@@ -22,7 +22,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
-from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import Entry, compare_runs
 from openpts_practice.fill import FillConditions
 from tests.simulated.one_point import run_one_point
 from tests.simulated.whole_tests import run_whole

@@ -10,7 +10,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.order import Adjust
-from openpts.simulation.presets import load_preset
+from openpts_sim.presets import load_preset
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_practice.fill import FillConditions

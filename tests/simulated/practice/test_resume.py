@@ -11,9 +11,9 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from openpts.batch import in_turn
+from openpts_batch import in_turn
 from openpts.cli.resume import resume
-from openpts.cli.run_all import run_all
+from openpts_batch.cli.run_all import run_all
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
@@ -24,7 +24,7 @@ from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.report.health_page import health_page
+from openpts_drives.health.health_page import health_page
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.summary import summarize
 from openpts.runner.events import (

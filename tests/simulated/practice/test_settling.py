@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.analysis.settling import IdleObservation
 from openpts.engine.options import Demand, NativeOptions
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Verdict
+from openpts_pages.model import Verdict
 from openpts.procedures.shared.settling import SettlingCourse, settle
 from openpts.record.reader import Run
 from openpts.report.build import build_report

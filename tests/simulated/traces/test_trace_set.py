@@ -21,8 +21,8 @@ from openpts.runner.events import RunStarted, StepFinished, StepsStarted
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
-from openpts_line.compare.build import build_comparison
-from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.build import build_comparison
+from openpts_compare.compare.contenders import Entry, compare_runs
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.trace_set import Background, Idle
 from openpts_traces.replay.traces import TraceFile

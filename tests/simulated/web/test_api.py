@@ -11,9 +11,9 @@ import pytest
 from starlette.testclient import TestClient
 
 import openpts
-from openpts.limits.limits_file import Allowed
-from openpts_line.compare.figures import comparison_document
-from openpts_line.gate.documents import GateDocument
+from openpts_compare.limits.limits_file import Allowed
+from openpts_compare.compare.figures import comparison_document
+from openpts_compare.gate.documents import GateDocument
 from openpts_web.comparing import Runs
 from openpts_web.index import Index
 from openpts_web.openapi import OPERATIONS

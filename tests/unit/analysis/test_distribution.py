@@ -7,22 +7,8 @@ import pytest
 from scipy import stats
 from scipy.special import lambertw
 
-from openpts.analysis.distribution import (
-    chi_square_statistic,
-    chi_square_survival,
-    compare_shares,
-    has_shares,
-    period_shares,
-)
-from openpts.analysis.one_pass import (
-    WINDOWS,
-    amplification,
-    at_rest,
-    collection_began,
-    pieces,
-    unrest,
-    warms_up,
-)
+from openpts_pts.analysis.distribution import chi_square_statistic, chi_square_survival, compare_shares, has_shares, period_shares
+from openpts_pts.analysis.one_pass import WINDOWS, amplification, at_rest, collection_began, pieces, unrest, warms_up
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration

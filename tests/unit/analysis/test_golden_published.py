@@ -10,12 +10,12 @@ from msgspec.structs import replace as with_changes
 from scipy import stats
 
 from openpts.analysis.comparison import gain_pct, relative_standard_error_pct, share_pct
-from openpts.analysis.saturation import TrackedStep, analyze_saturation
+from openpts_pts.analysis.saturation import TrackedStep, analyze_saturation
 from openpts.analysis.steady_state import judge
 from openpts.procedures.kit.steps import THROUGHPUT
-from openpts.procedures.pts.hir.results import summarize_segment
-from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
-from openpts.procedures.shared.rounds.results import MatrixCell
+from openpts_pts.hir.results import summarize_segment
+from openpts_pts.xsr.results import analyze_cross_stimulus
+from openpts_pts.shared.rounds.results import MatrixCell
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, parse_size_bytes
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample

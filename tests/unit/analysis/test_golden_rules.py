@@ -9,15 +9,9 @@ import yaml
 from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
-from openpts.procedures.pts.dirth.script import standard_conditions
-from openpts.procedures.shared.demand.results import (
-    DemandResults,
-    OperatingPoint,
-    analyze_demand,
-    choose_points,
-    operating_points,
-)
-from openpts.procedures.shared.nines import histogram_ns
+from openpts_pts.dirth.script import standard_conditions
+from openpts_pts.shared.demand.results import DemandResults, OperatingPoint, analyze_demand, choose_points, operating_points
+from openpts_pts.shared.nines import histogram_ns
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.procedures.kit.steps import THROUGHPUT
-from openpts.procedures.pts.hir.results import accesses, late_edges, summarize_segment
-from openpts.procedures.pts.xsr.results import GroupSummary, analyze_cross_stimulus
+from openpts_pts.hir.results import accesses, late_edges, summarize_segment
+from openpts_pts.xsr.results import GroupSummary, analyze_cross_stimulus
 from openpts.units import MB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

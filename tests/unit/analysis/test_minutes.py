@@ -8,7 +8,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_between, pieces_of, starts_ns, whole_minutes
 from openpts.analysis.steady_state import window_ending_at
-from openpts.procedures.shared.tracking.other_minutes import OtherMinutes, other_minutes
+from openpts_pts.shared.tracking.other_minutes import OtherMinutes, other_minutes
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Sample

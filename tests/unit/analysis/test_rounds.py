@@ -13,7 +13,7 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.rounds import complete_rounds, judge_window, measurement_window
 from openpts.analysis.steady_state import judge, window_ending_at
 from openpts.procedures.kit.steps import IOPS
-from openpts.procedures.shared.rounds.results import MatrixCell
+from openpts_pts.shared.rounds.results import MatrixCell
 from openpts.vocabulary import verdict as verdict_module
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, OperationWeights, Step

@@ -6,17 +6,8 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_of
-from openpts.analysis.saturation import (
-    Zones,
-    analyze_saturation,
-    is_whole_minute,
-    spread_of,
-    steady_round_of,
-    tracked_iops,
-    tracked_steps,
-    zones_of,
-)
-from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
+from openpts_pts.analysis.saturation import Zones, analyze_saturation, is_whole_minute, spread_of, steady_round_of, tracked_iops, tracked_steps, zones_of
+from openpts_pts.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.analysis.energy import CounterMeter, Drawn, WattMeter
 from openpts.analysis.health_change import change, write_amplification
 from openpts.analysis.settling import IdleObservation, judge
-from openpts.procedures.pts.tp.pages import last_pass
+from openpts_pts.tp.pages import last_pass
 from openpts.units import GB, GIB, MB, NS_PER_S
 from openpts.vocabulary.settling import SettlingRule
 from tests.unit.analysis.test_idle_recovery import group

@@ -1,6 +1,6 @@
 """Before a batch begins it says which part of the host is too slow for its drives together."""
 
-from openpts.batch.located_drive import LocatedDrive, limits_together
+from openpts_batch.located_drive import LocatedDrive, limits_together
 from openpts.device.block_device import BlockDevice
 from tests.data.system_trees import server, shelf
 

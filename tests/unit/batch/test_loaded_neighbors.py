@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.batch.loaded_neighbors import with_loaded_neighbors
+from openpts_batch.loaded_neighbors import with_loaded_neighbors
 from openpts.record.batch import Batch, BatchEntry
 from openpts.vocabulary.run_request import RunRequest
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.batch.processors import ProcessorShares, cpu_list
+from openpts_batch.processors import ProcessorShares, cpu_list
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.system_files import SystemRoots
 

@@ -3,7 +3,7 @@
 import pytest
 from click.testing import CliRunner
 
-from openpts.batch import side_by_side
+from openpts_batch import side_by_side
 from openpts.cli.main import cli
 
 pytestmark = pytest.mark.on_disk

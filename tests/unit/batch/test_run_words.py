@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.batch.located_drive import LocatedDrive
-from openpts.batch.run_words import run_words
+from openpts_batch.located_drive import LocatedDrive
+from openpts_batch.run_words import run_words
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.run_request import RunRequest

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 
-from openpts.cli.verify import verify
+from openpts_compare.cli.verify import verify
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.limit import Judgement

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from openpts.batch.executor import BatchEvent, EntryChanged, EntryOutput
-from openpts.cli import batch
-from openpts.cli.batch_display import BatchDisplay, DriveRow
+from openpts_batch.executor import BatchEvent, EntryChanged, EntryOutput
+from openpts_batch.cli import batch
+from openpts_batch.cli.batch_display import BatchDisplay, DriveRow
 from openpts.cli.parameter_options import own_words
 from openpts.cli.run import run
 from openpts.procedures.kit.procedure import Procedure

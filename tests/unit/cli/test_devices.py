@@ -6,13 +6,13 @@ import os
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli import devices as devices_module
-from openpts.cli.devices import devices
+from openpts_drives.cli import devices as devices_module
+from openpts_drives.cli.devices import devices
 from openpts.device.guard.rules import Refusal
 from openpts.device.guard.verdict import Verdict
 from openpts.device.identity.media import Media
-from openpts.device.link.link import NegotiatedLink
-from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility
+from openpts_drives.link import NegotiatedLink
+from openpts_drives.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading

@@ -12,15 +12,15 @@ from docs.schema_files import OUTPUTS
 from rich.console import Console
 
 from openpts import programs
-from openpts.cli.doctor import Audit, audit_text, changes_text, doctor
-from openpts.cli.installation import failure_of, installation_text
+from openpts_host.cli.doctor import Audit, audit_text, changes_text, doctor
+from openpts_host.cli.installation import failure_of, installation_text
 from openpts.device.block_device import BlockDevice
 from openpts.engine.io_uring import refused_by
 from openpts.errors import EngineUnavailableError, OpenptsError
 from openpts.journal import Journal
-from openpts.runner import installation
-from openpts.runner.doctor import Doctor, restore
-from openpts.runner.installation import IO_URING, Part, parts
+from openpts_host import installed as installation
+from openpts_host.doctor import Doctor, restore
+from openpts_host.installed import IO_URING, Part, parts
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.data.system_trees import laptop

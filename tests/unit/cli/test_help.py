@@ -11,14 +11,14 @@ import pytest
 from openpts.cli.procedure_options import help_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from tests.support.command_tree import all_commands
 
 _HEAVY = (
-    *("openpts.runner.run", "openpts.runner.driver", "openpts.runner.measure", "openpts.batch.side_by_side"),
-    *("openpts.report.build", "openpts.report.write", "openpts.report.batch_index", "openpts.cli.batch"),
+    *("openpts.runner.run", "openpts.runner.driver", "openpts_io.measure", "openpts_batch.side_by_side"),
+    *("openpts.report.build", "openpts.report.write", "openpts_batch.batch_index", "openpts_batch.cli.batch"),
     *("importlib.metadata", "jinja2", "typst", "vl_convert", "pyarrow", "asyncio"),
 )
 
@@ -62,8 +62,8 @@ def test_the_first_pages_load_no_command() -> None:
 
 
 _TESTS_DRIVES = ("openpts.runner.run", "openpts_fio.engine.engine", "ruamel.yaml", "openpts.cli.plan")
-_SCRIPTS = ("openpts.procedures.pts.xsr.script", "openpts_app.app.script")
-_MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "jinja2", "typst", "vl_convert")
+_SCRIPTS = ("openpts_pts.xsr.script", "openpts_app.app.script")
+_MAKES_REPORTS = ("openpts.report.build", "openpts_pts.conformance.conformance", "jinja2", "typst", "vl_convert")
 
 
 @pytest.mark.with_plugins
@@ -71,7 +71,7 @@ _MAKES_REPORTS = ("openpts.report.build", "openpts.conformance.conformance", "ji
     ("command", "others"),
     [
         ("report", _TESTS_DRIVES + _MAKES_REPORTS),
-        ("gate", (*_TESTS_DRIVES, *_MAKES_REPORTS[:1], "openpts.runs.flat_rows")),
+        ("gate", (*_TESTS_DRIVES, *_MAKES_REPORTS[:1], "openpts_compare.runs.flat_rows")),
         ("export", (*_TESTS_DRIVES, "openpts.report.build", "jinja2", "typst", "vl_convert")),
         ("compare", _TESTS_DRIVES),
         ("run", _SCRIPTS),

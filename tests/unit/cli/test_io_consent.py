@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.cli import io_options as io
-from openpts.cli.io_options import ConsentArgs
+from openpts_io import io_options as io
+from openpts_io.io_options import ConsentArgs
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent

@@ -9,17 +9,11 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from openpts._native import Histogram
-from openpts.cli import io_display
-from openpts.cli.io_display import IntervalLines, Standing
-from openpts.cli.io_result import Figures, MeasurementResults, print_summary
+from openpts_io import io_display
+from openpts_io.io_display import IntervalLines, Standing
+from openpts_io.io_result import Figures, MeasurementResults, print_summary
 from openpts.engine.contract import EngineProgress, OutstandingIo
-from openpts.runner.measure import (
-    IntervalsEnded,
-    MeasurementEnded,
-    MeasurementStarted,
-    MeasurementTicked,
-    OutstandingIoHangs,
-)
+from openpts_io.measure import IntervalsEnded, MeasurementEnded, MeasurementStarted, MeasurementTicked, OutstandingIoHangs
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.sample import (

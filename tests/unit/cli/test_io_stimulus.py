@@ -6,12 +6,12 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.cli import io as io_command
-from openpts.cli.io_options import IoArgs
+from openpts_io import io as io_command
+from openpts_io.io_options import IoArgs
 from openpts.cli.options import group, with_options
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
-from openpts.runner.measure import MeasurementOrder
+from openpts_io.measure import MeasurementOrder
 from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
 from openpts.vocabulary.placement import Normal, Pareto, Segments, Uniform, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (

@@ -8,20 +8,12 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 from rich.console import Console
 
-from openpts.cli.io_display import IntervalLines
-from openpts.cli.io_result import MeasurementResults, print_summary
+from openpts_io.io_display import IntervalLines
+from openpts_io.io_result import MeasurementResults, print_summary
 from openpts.cli.main import cli
 from openpts.engine.options import NativeOptions
 from openpts.errors import UsageError
-from openpts.runner.measure import (
-    IntervalsEnded,
-    MeasurementEnded,
-    MeasurementEvent,
-    MeasurementOrder,
-    MeasurementStarted,
-    alone,
-    measure,
-)
+from openpts_io.measure import IntervalsEnded, MeasurementEnded, MeasurementEvent, MeasurementOrder, MeasurementStarted, alone, measure
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.sample import Sample, StepState

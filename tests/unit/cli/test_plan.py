@@ -12,7 +12,7 @@ from openpts.config_files.toml_text import read_toml
 from openpts.errors import UsageError
 from openpts.parameters.plan_file import parse_plan
 from openpts.parameters.shipped_plans import shipped_names, shipped_plan
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.units import KIB
 from tests.support.refusals import refusal
 

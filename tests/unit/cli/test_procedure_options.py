@@ -14,7 +14,7 @@ from openpts.cli.run_order import telemetry_of
 from openpts.cli.run_words import labels_of
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from openpts.batch.side_by_side import new_batch
-from openpts.cli.requirements import ConformanceDocument, print_conformance
-from openpts.cli.verify import verify
-from openpts.conformance.catalogue import catalogue
-from openpts.conformance.conformance import conformance_of, count_line
+from openpts_batch.side_by_side import new_batch
+from openpts_pts.cli.requirements import ConformanceDocument, print_conformance
+from openpts_compare.cli.verify import verify
+from openpts_pts.conformance.catalogue import catalogue
+from openpts_pts.conformance.conformance import conformance_of, count_line
 from openpts.errors import RecordError, UsageError
 from openpts.record.batch import write_batch
 from openpts.record.manifest import RunState
@@ -131,7 +131,7 @@ def batch(tmp_path) -> Path:
 
 def test_a_batch_is_all_of_its_runs(batch) -> None:
     printed = json.loads(invoke(str(batch), "--json", "--only", "deviated"))
-    assert printed["schema"] == "openpts.conformance-runs/1"
+    assert printed["schema"] == "openpts_pts.conformance-runs/1"
     rows = [[row["id"] for row in run["requirements"]] for run in printed["runs"]]
     assert rows == [[], ["PTS-IOPS-14"]]
     assert printed["runs"][0] == json.loads(invoke(str(batch / "1-a"), "--json", "--only", "deviated"))

@@ -5,9 +5,9 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.sim import sim, unit_of
+from openpts_sim.cli.sim import sim, unit_of
 from openpts.errors import OpenptsError, UsageError
-from openpts.simulation.presets import load_preset, shipped_presets
+from openpts_sim.presets import load_preset, shipped_presets
 
 
 def said(*words: str) -> str:

@@ -5,10 +5,10 @@ import os
 import pytest
 
 from openpts import journal as journal_module
-from openpts.cli import unlock as unlock_module
+from openpts_drives.cli import unlock as unlock_module
 from openpts.cli.main import cli
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import TargetError, UsageError
 from openpts.journal import Entry, Journal
 from openpts.programs import ProgramError

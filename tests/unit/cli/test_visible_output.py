@@ -96,7 +96,7 @@ PRINTING = f"""
     import sys, time
     from rich.table import Table
     from rich.text import Text
-    from openpts.cli.io_display import following
+    from openpts_io.io_display import following
     from openpts.cli.broken_pipe import lasting
     from openpts.cli.console import live_console, table_console
     with lasting("stdout"):
@@ -135,9 +135,9 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
             if isinstance(node, ast.Call) and name_of(node.func) in names
         }
 
-    assert calling("with_controls") == {"openpts_line/cli/gate.py", "cli/terminal.py", "cli/console.py"}
+    assert calling("with_controls") == {"openpts_compare/cli/gate.py", "openpts/cli/terminal.py", "openpts/cli/console.py"}
     assert calling("Console") == set()
-    assert "VisibleConsole(Console)" in (PACKAGE / "cli/console.py").read_text()
+    assert "VisibleConsole(Console)" in (PACKAGE / "openpts/cli/console.py").read_text()
 
 
 MAIN = "from openpts.cli.main import main; main()"

@@ -11,7 +11,7 @@ from openpts.analysis.steady_state import judge
 from openpts.cli.run_display import PlainLog
 from openpts.engine.contract import EngineProgress
 from openpts.planning.dry_run import PlannedApply
-from openpts.procedures.pts.iops.script import standard_conditions
+from openpts_pts.iops.script import standard_conditions
 from openpts.runner import progress as progress_module
 from openpts.runner.events import Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted, Ticked
 from openpts.units import KIB, NS_PER_S

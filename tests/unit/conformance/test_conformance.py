@@ -5,18 +5,11 @@ from collections.abc import Callable
 import pytest
 from msgspec.structs import replace
 
-from openpts.conformance import conformance
-from openpts.conformance.catalogue import TESTS, Level, by_id, catalogue
-from openpts.conformance.conformance import (
-    Conformance,
-    ReasonKind,
-    conformance_of,
-    count_line,
-    proofs,
-    reasons,
-)
-from openpts.conformance.table import CASES, CHECKS
-from openpts.evidence.finding import Finding, Status, met
+from openpts_pts.conformance import conformance
+from openpts_pts.conformance.catalogue import TESTS, Level, by_id, catalogue
+from openpts_pts.conformance.conformance import Conformance, ReasonKind, conformance_of, count_line, proofs, reasons
+from openpts_pts.conformance.table import CASES, CHECKS
+from openpts_pts.evidence.finding import Finding, Status, met
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.data import ZeroData

@@ -5,12 +5,12 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from openpts.advice.table import ADVICE
-from openpts.conformance.catalogue import GUIDES, by_id
-from openpts.conformance.conformance import conformance_of, proofs
-from openpts.conformance.practice import GuideStatus, all_practices, answer_of, findings, practices
-from openpts.conformance.table import CHECKS
-from openpts.evidence.finding import Status
+from openpts_host.advice.table import ADVICE
+from openpts_pts.conformance.catalogue import GUIDES, by_id
+from openpts_pts.conformance.conformance import conformance_of, proofs
+from openpts_pts.conformance.practice import GuideStatus, all_practices, answer_of, findings, practices
+from openpts_pts.conformance.table import CHECKS
+from openpts_pts.evidence.finding import Status
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.tuning import Scenario

@@ -1,8 +1,8 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.conformance.standing import standing_of
-from openpts.pages.model import Verdict
+from openpts_pts.conformance.standing import standing_of
+from openpts_pages.model import Verdict
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run

@@ -12,7 +12,7 @@ from openpts.device.guard.overlay import stored_at
 from openpts.device.targets import allocation
 from openpts.device.targets.allocation import allocate_fully
 from openpts.errors import RefusedError, TargetError
-from openpts.runner.returning_drive import returning_device
+from openpts_app.returning_drive import returning_device
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.consent import Consent

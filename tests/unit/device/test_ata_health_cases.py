@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from openpts.device.health.ata_health import ata_health
-from openpts.device.health.smartctl import SmartctlAnswer
+from openpts_drives.health.ata_health import ata_health
+from openpts_drives.health.smartctl import SmartctlAnswer
 from tests import DATA
 
 CASES = DATA / "cases/p-smartctl"

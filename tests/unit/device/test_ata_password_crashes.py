@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.ata_password import take_password_off
-from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_password import take_password_off
+from openpts_drives.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import OpenptsError
 from openpts.journal import Entry, Journal
 from openpts.system_files import SystemRoots

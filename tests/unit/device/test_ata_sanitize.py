@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import parse_identify_words
-from openpts.device.purge.ata_commands import fixed_senses, refusal
-from openpts.device.purge.ata_sanitize import AtaSanitize, SanitizeStatus, parse_status
+from openpts_drives.purge.ata_commands import fixed_senses, refusal
+from openpts_drives.purge.ata_sanitize import AtaSanitize, SanitizeStatus, parse_status
 from openpts.device.purge.method import SanitizeKind
 from openpts.errors import PurgeError
 from openpts.programs import ProgramError, Reply, Run

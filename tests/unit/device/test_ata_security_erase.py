@@ -14,14 +14,8 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import find_drive
-from openpts.device.purge.ata_password import (
-    PASSWORD,
-    identify_disk,
-    is_noted_drive,
-    is_noted_identity,
-    take_password_off,
-)
-from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_password import PASSWORD, identify_disk, is_noted_drive, is_noted_identity, take_password_off
+from openpts_drives.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import PurgeError, TargetError
 from openpts.journal import Journal
 from openpts.programs import ProgramError, Reply, Run

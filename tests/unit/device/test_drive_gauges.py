@@ -7,14 +7,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.gauges import (
-    Thermometers,
-    disks_below,
-    drive_gauges,
-    foreign_gauge,
-    others_gauge,
-    thermometers,
-)
+from openpts_drives.gauges import Thermometers, disks_below, drive_gauges, foreign_gauge, others_gauge, thermometers
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
 from openpts.device.identity.identity import drive_facts

@@ -13,16 +13,9 @@ from msgspec.structs import replace
 
 from openpts import programs
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.health import health
-from openpts.device.health.health import read_health, read_health_of, simulated_health
-from openpts.device.health.nvme_health import (
-    INTEL_PAGE,
-    OCP_PAGE,
-    ocp_uuid_index,
-    parse_smart_log,
-    parse_vendor_log,
-    vendor_log_page,
-)
+from openpts_drives.health import health
+from openpts_drives.health.health import read_health, read_health_of, simulated_health
+from openpts_drives.health.nvme_health import INTEL_PAGE, OCP_PAGE, ocp_uuid_index, parse_smart_log, parse_vendor_log, vendor_log_page
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES, NvmeController, parse_identify_controller
 from openpts.device.targets.open_target import OpenTarget

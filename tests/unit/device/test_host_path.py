@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.link.host_path import HostPath, host_paths
+from openpts_host.link.host_path import HostPath, host_paths
 from openpts.device.link.kernel_threads import kernel_threads, kernel_threads_fact
-from openpts.device.link.link_settings import link_settings
-from openpts.device.link.path_use import path_gauge
+from openpts_host.link.link_settings import link_settings
+from openpts_host.link.path_use import path_gauge
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS, NO_KERNEL_THREADS
 from openpts.vocabulary.facts import TargetFacts, TargetKind

@@ -10,8 +10,8 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_generic import open_nvme_generic
 from openpts.device.nvme.nvme_identify import NvmeController
-from openpts.device.purge.nvme_format import NvmeFormat
-from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
+from openpts_drives.purge.nvme_format import NvmeFormat
+from openpts_drives.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
 from openpts.programs import ProgramError, Reply

@@ -9,12 +9,12 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.device.guard.guard import _waived_rules
-from openpts.device.purge import psid_revert
+from openpts_drives.purge import psid_revert
 from openpts.device.purge.choose import choose
 from openpts.device.purge.method import Capability
-from openpts.device.purge.nvme_drive import NvmeQuestions
+from openpts_drives.purge.nvme_drive import NvmeQuestions
 from openpts.device.purge.proof import Evidence
-from openpts.device.purge.psid_revert import PsidRevert
+from openpts_drives.purge.psid_revert import PsidRevert
 from openpts.device.purge.purge import purge
 from openpts.device.security.level0 import Level0
 from openpts.device.security.security import Security

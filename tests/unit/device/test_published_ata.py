@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from openpts.device.health.ata_health import ata_health
-from openpts.device.health.smartctl import SmartctlAnswer
+from openpts_drives.health.ata_health import ata_health
+from openpts_drives.health.smartctl import SmartctlAnswer
 from openpts.units import GB, GIB, MIB
 from tests.support.published_drives import PublishedDrive, captured, published, smartctl_json_of_ata
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import SanitizeKind
-from openpts.device.purge.scsi_commands import Sense, parse_sense
-from openpts.device.purge.scsi_format import ScsiFormat
-from openpts.device.purge.scsi_sanitize import ScsiSanitize
-from openpts.device.purge.waiting import Clock
+from openpts_drives.purge.scsi_commands import Sense, parse_sense
+from openpts_drives.purge.scsi_format import ScsiFormat
+from openpts_drives.purge.scsi_sanitize import ScsiSanitize
+from openpts_drives.purge.waiting import Clock
 from openpts.errors import PurgeError
 from openpts.programs import Reply, Run
 from openpts.system_files import SystemRoots

@@ -6,11 +6,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from openpts.advice.advice import Grade
-from openpts.advice.table import ADVICE
+from openpts_host.advice.advice import Grade
+from openpts_host.advice.table import ADVICE
 from openpts.device.block_device import BlockDevice
-from openpts.device.health import self_test
-from openpts.device.health.self_test import self_test_fact
+from openpts_drives.health import self_test
+from openpts_drives.health.self_test import self_test_fact
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from openpts.programs import Reply, Run

@@ -1,4 +1,4 @@
-from openpts.device.targets.simulated_target import simulated_facts
+from openpts_sim.simulated_target import simulated_facts
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
 
 SIMULATION = SimulationFacts("enterprise-tlc", "a drive", "page-mapped", 67, 1_000_000_000, 255, ())

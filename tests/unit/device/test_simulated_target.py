@@ -4,12 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.targets.simulated_target import (
-    DriveState,
-    SimulatedTarget,
-    names_simulated,
-    parse_simulated_target,
-)
+from openpts_sim.simulated_target import DriveState, SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
 from tests.support.refusals import refusal

@@ -14,8 +14,8 @@ from scipy.stats import chisquare
 from openpts.engine.contract import Engine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive
-from openpts.simulation.presets import load_preset
+from openpts_sim.simulated_engine import SimulatedDrive
+from openpts_sim.presets import load_preset
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Zone, Zones

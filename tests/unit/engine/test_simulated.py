@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import CaptureOrder, CompletionWait, Demand, IoPath, NativeOptions
-from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
+from openpts_sim.simulated_engine import SimulatedDrive, SimulatedEngine
 from openpts.errors import UsageError
-from openpts.simulation.presets import load_preset
+from openpts_sim.presets import load_preset
 from openpts.units import GB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.sample import Interval, Sample, StepState

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from openpts.host import changes
-from openpts.host.changes import STOPPED, HostChanger, put_back_setting
-from openpts.host.setting_file import HostSettingError, read_setting, write_setting
-from openpts.host.shared_settings import HOST_SETTING, UNTIL_ASKED, UNTIL_THE_END, is_of_a_run, still_needed
-from openpts.host.tuning import host_changes
+from openpts_host import changes
+from openpts_host.changes import STOPPED, HostChanger, put_back_setting
+from openpts_host.setting_file import HostSettingError, read_setting, write_setting
+from openpts_host.shared_settings import HOST_SETTING, UNTIL_ASKED, UNTIL_THE_END, is_of_a_run, still_needed
+from openpts_host.tuning import host_changes
 from openpts.journal import Entry, Journal, JournalError
 from openpts.journal_lock import journal_lock
 from openpts.programs import Reply
 from openpts.runner.healing import heal
-from openpts.runner.tuning import tuned_host
+from openpts_host.run_tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change, Means, Scenario
 from tests.support.processes import die, dies, in_process, living

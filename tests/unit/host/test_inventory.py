@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.host.inventory import host_facts, primary_storage_fact
-from openpts.host.memory import available_memory_bytes, describe, memory_modules_fact
+from openpts_host.inventory import host_facts, primary_storage_fact
+from openpts_host.memory import available_memory_bytes, describe, memory_modules_fact
 from openpts.system_files import SystemRoots
 from tests import DATA
 

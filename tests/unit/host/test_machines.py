@@ -4,10 +4,10 @@ import struct
 
 import pytest
 
-from openpts.advice.advice import Grade
-from openpts.advice.table import ADVICE_OF
-from openpts.host.container import control_group_limits
-from openpts.host.settings import host_settings, sync_text
+from openpts_host.advice.advice import Grade
+from openpts_host.advice.table import ADVICE_OF
+from openpts_host.container import control_group_limits
+from openpts_host.settings import host_settings, sync_text
 from openpts.programs import Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts

@@ -6,10 +6,10 @@ import pytest
 
 from openpts.analysis.limited_seconds import marks_of
 from openpts.gauge import Gauge, Values
-from openpts.host.container import cpu_quota
-from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
-from openpts.host.memory import memory_peak_bytes_per_s
-from openpts.host.saturation_gauges import saturation_gauges
+from openpts_host.container import cpu_quota
+from openpts_host.gauges import power_gauges, pressure_gauge, processor_gauges
+from openpts_host.memory import memory_peak_bytes_per_s
+from openpts_host.saturation_gauges import saturation_gauges
 from openpts.record.health import TelemetrySeries
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth

@@ -8,7 +8,7 @@ from threading import Barrier
 
 import pytest
 
-from openpts.host.software import program_facts, software_facts
+from openpts_host.software import program_facts, software_facts
 from openpts.programs import ProgramError, Reply
 from tests.support.program_answers import no_programs
 

@@ -12,10 +12,10 @@ import pytest
 import tomli_w
 from docs.interface_schemas import OF_FILES
 
-from openpts.batch.named_drives import read_drives
+from openpts_batch.named_drives import read_drives
 from openpts.errors import UsageError
-from openpts.limits.limits_file import read_limits
-from openpts_many.fleet.configuration import read_fleet
+from openpts_compare.limits.limits_file import read_limits
+from openpts_batch.fleet.configuration import read_fleet
 from tests import ROOT
 
 DOCS: Final = ROOT / "docs"

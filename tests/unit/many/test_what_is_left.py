@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.batch.executor import what_is_left
-from openpts.batch.side_by_side import new_batch
-from openpts.cli.batch import resume_batch
+from openpts_batch.executor import what_is_left
+from openpts_batch.side_by_side import new_batch
+from openpts_batch.cli.batch import resume_batch
 from openpts.errors import RecordError
 from openpts.record.batch import Batch, BatchEntry, Suite, read_batch, write_batch
 from openpts.record.manifest import RunState
@@ -42,7 +42,7 @@ def batch_with(folder: Path, noted: RunState, recorded: RunState | None) -> Batc
 def of_batch(folder: Path, monkeypatch) -> BatchEntry:
     """As the batch is when it goes on, or has nothing left."""
     taken: list[Batch] = []
-    monkeypatch.setattr("openpts.cli.batch._carry_out", lambda runner, *_, **__: taken.append(runner.batch))
+    monkeypatch.setattr("openpts_batch.cli.batch._carry_out", lambda runner, *_, **__: taken.append(runner.batch))
     try:
         with (folder / "log").open("w") as log:
             resume_batch(folder, dict(NOTHING_AGREED), {}, log, no_report=True, as_json=False)
@@ -101,7 +101,7 @@ def test_what_is_agreed_to_now_is_handed_to_the_runs(tmp_path, monkeypatch) -> N
     batch_with(tmp_path / "batch", RunState.INTERRUPTED, RunState.INTERRUPTED)
     words: list[str] = []
     monkeypatch.setattr(
-        "openpts.cli.batch._carry_out", lambda runner, *_, **__: words.extend(runner.resume_words)
+        "openpts_batch.cli.batch._carry_out", lambda runner, *_, **__: words.extend(runner.resume_words)
     )
     agreed = {**NOTHING_AGREED, "overwrite_file": True}
     with (tmp_path / "log").open("w") as log:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from openpts.device.health.nvme_health import SMART_LOG_FIELDS
+from openpts_drives.health.nvme_health import SMART_LOG_FIELDS
 from openpts_nvme.logs.declaration import EntryList, Field, Log, declared_logs
 from openpts_nvme.logs.encode import encode_feature
 from openpts_nvme.logs.page import LogError, decode, whole_bytes

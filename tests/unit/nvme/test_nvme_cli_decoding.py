@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from openpts.device.health.nvme_health import OCP_UUID
+from openpts_drives.health.nvme_health import OCP_UUID
 from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.page import decode
 from tests import ROOT

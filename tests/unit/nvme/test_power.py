@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.analysis.clock_offset import clock_offset
-from openpts.device.nvme.power_states import declared_states, table_bytes, table_of
+from openpts_drives.nvme.power_states import declared_states, table_bytes, table_of
 from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.power_states import PowerState, Transition, entries
 from openpts_nvme.power.polled import sensor

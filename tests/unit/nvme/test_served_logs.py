@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from openpts.device.health.nvme_health import OCP_UUID, ocp_uuid_index
+from openpts_drives.health.nvme_health import OCP_UUID, ocp_uuid_index
 from openpts_nvme.logs.declaration import Log, declared_logs
 from openpts_nvme.logs.encode import encode_feature
 from openpts_nvme.logs.page import Page, decode, whole_bytes

@@ -3,7 +3,7 @@
 import time
 from statistics import median
 
-from openpts.device.nvme.power_states import declared_states, table_bytes, table_of
+from openpts_drives.nvme.power_states import declared_states, table_bytes, table_of
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.power_states import Transition
 from tests.support.five_states import AFTER_IDLE_MS, DECLARED_EXIT_US, EXITS_US, IDLE_W, write_five_states

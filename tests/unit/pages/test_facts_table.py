@@ -1,6 +1,6 @@
 import pytest
 
-from openpts.pages.facts_table import remaining
+from openpts_pages.facts_table import remaining
 from openpts.vocabulary.facts import Fact
 
 

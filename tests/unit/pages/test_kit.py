@@ -2,9 +2,9 @@
 
 import pytest
 
-from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, Required, column_series, grid, page, plot_page, table
-from openpts.pages.model import Cell, Column, Figure, Series, Table, Verdict
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Col, Plot, PlotName, Required, column_series, grid, page, plot_page, table
+from openpts_pages.model import Cell, Column, Figure, Series, Table, Verdict
 
 NAME = PlotName("test-1", "Plot 1", "Speed over Size")
 LEAD = Verdict("What it shows")

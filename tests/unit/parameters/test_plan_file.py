@@ -21,7 +21,7 @@ from openpts.parameters.overrides import conditions_of
 from openpts.parameters.plan_file import Plan, WrittenFileError, parse_plan, plan_schema, read_plan
 from openpts.parameters.shipped_plans import shipped_names
 from openpts.parameters.yaml_text import read_yaml
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.placement import Zone, Zones

@@ -12,7 +12,7 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import MOST_STEPS, Ending, dry_run
 from openpts.planning.plan import plan_run
 from openpts.procedures.registry import PROCEDURES
-from openpts.procedures.shared.continuous import continuous
+from openpts_pts.shared.continuous import continuous
 from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from openpts.plots import svg
-from openpts.plots.svg import DrawingPool, draw_figures
-from openpts.plots.worker_processes import worker_processes
+from openpts_pages.plots import svg
+from openpts_pages.plots.svg import DrawingPool, draw_figures
+from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
 
 REPORT = gallery()
 # Vega has threads, so that a process in which it runs (this one) is not forked
 ALONE = """
     import json, multiprocessing, os
-    from openpts.plots import svg
-    from openpts.plots.svg import DrawingPool, draw_figures
-    from openpts.plots.vega_svg import renderer
-    from openpts.plots.worker_processes import worker_processes
+    from openpts_pages.plots import svg
+    from openpts_pages.plots.svg import DrawingPool, draw_figures
+    from openpts_pages.plots.vega_svg import renderer
+    from openpts_pages.plots.worker_processes import worker_processes
     from tests.support.sample_figures import all_figures, gallery
 
     draw = svg.made_drawing
@@ -162,7 +162,7 @@ def test_what_has_not_begun_is_left_after_an_exception() -> None:
         import time
         from pathlib import Path
         from tempfile import TemporaryDirectory
-        from openpts.plots import worker_processes as worker_processes_module
+        from openpts_pages.plots import worker_processes as worker_processes_module
         def note(folder, n):
             Path(folder, str(n)).touch()
             while not worker_processes_module._OF_WORKER[0].is_set():

@@ -4,8 +4,8 @@ import pytest
 from docs.font_metrics import encoded
 from fontTools.ttLib import TTFont
 
-from openpts.plots.font_metrics import METRICS
-from openpts.plots.theme import FONT_DIRECTORY, MEASURED_FONT_DIRECTORY
+from openpts_pages.plots.font_metrics import METRICS
+from openpts_pages.plots.theme import FONT_DIRECTORY, MEASURED_FONT_DIRECTORY
 
 
 def test_the_metrics_are_those_of_the_fonts() -> None:

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 import msgspec
 import pytest
 
-from openpts.plots.svg import draw_figures, inline_svg
+from openpts_pages.plots.svg import draw_figures, inline_svg
 from tests.support.sample_figures import all_figures, gallery
 
 FIGURES = {figure.id: figure for figure, _ in all_figures()}

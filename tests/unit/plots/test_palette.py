@@ -6,7 +6,7 @@ from math import atan2, cos, degrees, exp, hypot, radians, sin, sqrt
 import numpy as np
 import pytest
 
-from openpts.plots.theme import DARK, LIGHT, MARKERS
+from openpts_pages.plots.theme import DARK, LIGHT, MARKERS
 
 SMALLEST_DISTANCE = 15
 SMALLEST_CONTRAST = 3

@@ -14,31 +14,18 @@ import typst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openpts.pages import ticks
-from openpts.pages.model import (
-    Axis,
-    Band,
-    Cell,
-    Column,
-    Figure,
-    Mark,
-    PlotRule,
-    Row,
-    Series,
-    Table,
-    bars_of,
-    points_of,
-)
-from openpts.plots.annotations import marks
-from openpts.plots.axes import LINE_PX, place, share
-from openpts.plots.category_plots import bar_layers
-from openpts.plots.font_metrics import text_width_px
-from openpts.plots.labels_above import labels_above
-from openpts.plots.series import distinct, envelope, turning
-from openpts.plots.svg import draw_figures
-from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX
-from openpts.plots.vega_lite import vega_lite_spec
-from openpts.report.html import render_html
+from openpts_pages import ticks
+from openpts_pages.model import Axis, Band, Cell, Column, Figure, Mark, PlotRule, Row, Series, Table, bars_of, points_of
+from openpts_pages.plots.annotations import marks
+from openpts_pages.plots.axes import LINE_PX, place, share
+from openpts_pages.plots.category_plots import bar_layers
+from openpts_pages.plots.font_metrics import text_width_px
+from openpts_pages.plots.labels_above import labels_above
+from openpts_pages.plots.series import distinct, envelope, turning
+from openpts_pages.plots.svg import draw_figures
+from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX
+from openpts_pages.plots.vega_lite import vega_lite_spec
+from openpts_pages.html import render_html
 from tests.support.drawn_texts import text_boxes
 from tests.support.sample_figures import SECONDS, all_figures, gallery, response_times, table_of
 

@@ -4,7 +4,7 @@ import zlib
 
 import vl_convert
 
-from openpts.report.html import VEGA
+from openpts_pages.html import VEGA
 
 
 def test_the_script_of_pages_is_that_of_the_renderer() -> None:

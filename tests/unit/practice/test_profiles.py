@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
-from openpts.pages.model import Verdict
+from openpts_pages.model import Verdict
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.runner.simulated_device import SimulatedDevice
-from openpts.simulation.presets import load_preset
+from openpts_sim.simulated_device import SimulatedDevice
+from openpts_sim.presets import load_preset
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.drive_class import DriveClass

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.kit.path_loss import OPTIMIZED, PATHS, path_loss_deviations
+from openpts_host.path_loss import OPTIMIZED, PATHS, path_loss_deviations
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.one_pass import WINDOWS
-from openpts.pages.measure import Measured
-from openpts.pages.model import Cell
-from openpts.procedures.pts.iops.script import standard_conditions
-from openpts.procedures.shared.one_pass import OnePass
-from openpts.procedures.shared.rounds.results import RoundTestResults, analyze_round_test
-from openpts.procedures.shared.rounds.short_rounds import first_round, following_round
-from openpts.procedures.shared.rounds.words import short_form_words
+from openpts_pts.analysis.one_pass import WINDOWS
+from openpts_pages.measure import Measured
+from openpts_pages.model import Cell
+from openpts_pts.iops.script import standard_conditions
+from openpts_pts.shared.one_pass import OnePass
+from openpts_pts.shared.rounds.results import RoundTestResults, analyze_round_test
+from openpts_pts.shared.rounds.short_rounds import first_round, following_round
+from openpts_pts.shared.rounds.words import short_form_words
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.drive_class import DriveClass

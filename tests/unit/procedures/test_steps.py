@@ -2,9 +2,9 @@
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.latency import encode_counts
-from openpts.pages.kit import Col
-from openpts.pages.measure import Subject
-from openpts.pages.model import Cell
+from openpts_pages.kit import Col
+from openpts_pages.measure import Subject
+from openpts_pages.model import Cell
 from openpts.procedures.kit.steps import (
     IOPS,
     IOS,

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.measure import Measured, measure_figures
-from openpts.pages.model import Cell
+from openpts_pages.measure import Measured, measure_figures
+from openpts_pages.model import Cell
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S

@@ -17,7 +17,7 @@ from openpts.record.last_step import last_step
 from openpts.record.reader import Run, read_manifest, read_run, refuse_other_histograms, stored_ledger
 from openpts.record.schema import PAGE_BYTES
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.runner.record_check import check_record
+from openpts_compare.record_check import check_record
 from openpts_web.documents import page_of_folder
 from tests.support.processes import in_process
 from tests.unit.record.test_run_folder import DEVIATION, manifest, round_place, sample

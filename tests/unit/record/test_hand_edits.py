@@ -21,7 +21,7 @@ from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.report.sources import read_for_report
-from openpts.runner.record_check import check_record
+from openpts_compare.record_check import check_record
 from tests import DATA, ROOT
 from tests.support.shortened_runs import SMALL, shortened_run
 from tests.support.stream_runs import BESIDE, measured, stored

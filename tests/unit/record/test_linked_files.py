@@ -11,9 +11,9 @@ from openpts.record.batch import read_batch, write_batch
 from openpts.record.manifest import Attempt
 from openpts.record.reader import read_manifest, read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.report.batch_index import write_batch_index
+from openpts_batch.batch_index import write_batch_index
 from openpts.report.record_files import record_files
-from openpts.report.rederive import read_report
+from openpts_compare.report.rederive import read_report
 from openpts.report.sources import ReportSource
 from tests import DATA
 from tests.support.batches import suite_entry, suite_of

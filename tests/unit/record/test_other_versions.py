@@ -17,7 +17,7 @@ from openpts.record.last_step import last_step
 from openpts.record.manifest import Manifest
 from openpts.record.reader import read_manifest, read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.report.rederive import read_report
+from openpts_compare.report.rederive import read_report
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 from tests.support.batches import suite_entry, suite_of

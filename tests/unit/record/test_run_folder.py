@@ -15,7 +15,7 @@ from msgspec.structs import fields, replace
 
 from openpts._native import Histogram
 from openpts.errors import RecordError
-from openpts.procedures.pts.iops.script import standard_conditions
+from openpts_pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
 from openpts.record.database import opened_record
 from openpts.record.manifest import Manifest, RunState

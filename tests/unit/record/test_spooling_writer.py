@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openpts.batch.in_turn import _state
+from openpts_batch.in_turn import _state
 from openpts.errors import LostRecordError, OpenptsError, RecordError, UnwritableRecordError
 from openpts.record import writer as writer_module
 from openpts.record.manifest import RunState

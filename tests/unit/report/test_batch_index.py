@@ -11,8 +11,8 @@ from openpts.errors import RecordError
 from openpts.record.batch import Batch, BatchEntry, read_batch, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
-from openpts.report import batch_index
-from openpts.report.batch_index import write_batch_index
+from openpts_batch import batch_index
+from openpts_batch.batch_index import write_batch_index
 from openpts.report.sources import read_for_report
 from openpts.vocabulary.run_request import RunRequest
 from tests.support.batches import suite_entry, suite_of

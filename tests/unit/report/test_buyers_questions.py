@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from openpts.pages.model import Report, Table
+from openpts_pages.model import Report, Table
 from openpts.report.build import build_report
 from tests import ROOT
 from tests.support.command_tree import all_commands

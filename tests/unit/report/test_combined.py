@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
-from openpts.pages.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict
+from openpts_pages.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report

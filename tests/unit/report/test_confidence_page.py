@@ -5,13 +5,13 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.response_times import ResponseTimes, response_times
-from openpts.pages.kit import PlotName
-from openpts.pages.model import Cell, Figure, Page, Table, Verdict, points_of
-from openpts.procedures.pts.suite import PTS
-from openpts.procedures.pts.xsr import CrossStimulusConditions
-from openpts.procedures.pts.xsr.pages import transition_page
-from openpts.procedures.pts.xsr.results import analyze_cross_stimulus
-from openpts.procedures.shared.confidence_page import Applied, confidence_page
+from openpts_pages.kit import PlotName
+from openpts_pages.model import Cell, Figure, Page, Table, Verdict, points_of
+from openpts_pts.suite import PTS
+from openpts_pts.xsr import CrossStimulusConditions
+from openpts_pts.xsr.pages import transition_page
+from openpts_pts.xsr.results import analyze_cross_stimulus
+from openpts_pts.shared.confidence_page import Applied, confidence_page
 from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.units import NS_PER_MS, NS_PER_S

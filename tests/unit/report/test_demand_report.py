@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from openpts.pages.model import Figure, Page, Report, Section, Table
+from openpts_pages.model import Figure, Page, Report, Section, Table
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarize

@@ -2,9 +2,9 @@
 
 import pytest
 
-from openpts.pages.model import Report
-from openpts.plots.svg import draw_figures
-from openpts.plots.theme import PLOT_WIDTH_PX
+from openpts_pages.model import Report
+from openpts_pages.plots.svg import draw_figures
+from openpts_pages.plots.theme import PLOT_WIDTH_PX
 from openpts.procedures.registry import PROCEDURES
 from openpts.report.build import build_report
 from tests.support.drawn_texts import Box, outside, overlapping, smallest_text_px, text_boxes

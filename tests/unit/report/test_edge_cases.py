@@ -13,12 +13,12 @@ from openpts.analysis.latency import encode_counts
 from openpts.escaped_text import with_texts
 from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
-from openpts.pages.model import Figure, Report, Table, points_of
+from openpts_pages.model import Figure, Report, Table, points_of
 from openpts.procedures.registry import PROCEDURES
-from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
-from openpts.report.pdf import render_pdf
+from openpts_pages.pdf import render_pdf
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.people import People

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.escaped_text import visible_line
-from openpts.pages.model import Cell, Column, Report, Row, Table
+from openpts_pages.model import Cell, Column, Report, Row, Table
 from openpts.record.reader import in_visible_texts, read_run
 from openpts.report.build import build_report
-from openpts.report.csv_files import csv_files
+from openpts_pages.csv_files import csv_files
 from openpts.report.redaction import redacted
-from openpts.report.rederive import differences, read_report
+from openpts_compare.report.rederive import differences, read_report
 from openpts.report.sources import ReportSource
 from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, WrittenReport, write_report

@@ -12,12 +12,12 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
-from openpts.pages.model import Report
-from openpts.plots.svg import draw_figures
-from openpts.plots.theme import PLOT_WIDTH_PX
+from openpts_pages.model import Report
+from openpts_pages.plots.svg import draw_figures
+from openpts_pages.plots.theme import PLOT_WIDTH_PX
 from openpts.report import write
-from openpts.report.html import render_html
-from openpts.report.pdf import render_pdf
+from openpts_pages.html import render_html
+from openpts_pages.pdf import render_pdf
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, write_report
 from tests.support.report_cases import SLOW_BUT_FOR_A_SAMPLE

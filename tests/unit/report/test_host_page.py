@@ -3,12 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.advice.table import ADVICE
-from openpts.pages.model import Block, Cell, Table, Verdict
+from openpts_host.advice.table import ADVICE
+from openpts_pages.model import Block, Cell, Table, Verdict
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.record.reader import Run, in_visible_texts
 from openpts.report.host_limit_blocks import host_limit_blocks
-from openpts.report.host_page import host_page
+from openpts_host.host_page import host_page
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, SimulationFacts

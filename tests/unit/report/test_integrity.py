@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from openpts.batch.side_by_side import new_batch
+from openpts_batch.side_by_side import new_batch
 from openpts.cli.main import cli
 from openpts.errors import NoVerdictError, RecordError, UsageError
 from openpts.record.batch import write_batch
 from openpts.record.manifest import RunState
-from openpts.report.batch_index import write_batch_index
-from openpts.report.checksums import file_faults
+from openpts_batch.batch_index import write_batch_index
+from openpts_compare.report.checksums import file_faults
 from openpts.report.record_files import record_files
-from openpts.report.rederive import read_report
+from openpts_compare.report.rederive import read_report
 from openpts.report.sources import ReportSource
 from openpts.vocabulary.run_request import RunRequest
 from tests.support.batches import suite_entry, suite_of

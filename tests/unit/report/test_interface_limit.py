@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.model import Figure, Verdict
-from openpts.procedures.shared.steady_state_pages import interface_limit
+from openpts_pages.model import Figure, Verdict
+from openpts_pts.shared.steady_state_pages import interface_limit
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
 from tests.support.made_up_run import made_up_run

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from openpts.kept_files import KeptKind
-from openpts.plots.worker_processes import worker_processes
+from openpts_pages.plots.worker_processes import worker_processes
 from openpts.report import kept_parts, write
 from openpts.report.kept_parts import PARTS, part_digest
 from openpts.report.part_reader import WantedPart
 from openpts.report.record_files import record_files
-from openpts.report.rederive import differences, read_report
+from openpts_compare.report.rederive import differences, read_report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report, write_report
 from tests.support.report_cases import Reports

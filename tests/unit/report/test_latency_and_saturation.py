@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Figure, Report, Verdict, points_of
+from openpts_pages.model import Figure, Report, Verdict, points_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Figure, Page, Report, Section, Table
+from openpts_pages.model import Figure, Page, Report, Section, Table
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.report.build import build_report

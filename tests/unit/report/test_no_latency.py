@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
-from openpts.pages import ticks
-from openpts.pages.model import Axis, Figure
-from openpts.plots.vega_lite import vega_lite_spec
+from openpts_pages import ticks
+from openpts_pages.model import Axis, Figure
+from openpts_pages.plots.vega_lite import vega_lite_spec
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.report.build import build_report

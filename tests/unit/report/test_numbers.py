@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.escaped_text import visible_line
-from openpts.pages import cells, ticks
-from openpts.pages.measure import NO_STEADY_STATE, Measured
-from openpts.pages.model import Cell
-from openpts.pages.texts import brief
-from openpts.plots.font_metrics import showable_json
-from openpts.plots.line_labels import _apart
+from openpts_pages import cells, ticks
+from openpts_pages.measure import NO_STEADY_STATE, Measured
+from openpts_pages.model import Cell
+from openpts_pages.texts import brief
+from openpts_pages.plots.font_metrics import showable_json
+from openpts_pages.plots.line_labels import _apart
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.plain_words import card_words, plain_words

@@ -9,7 +9,7 @@ from fractions import Fraction
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.phase import Phase

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from openpts.errors import RecordError
-from openpts.plots.worker_processes import worker_processes
+from openpts_pages.plots.worker_processes import worker_processes
 from openpts.report.part_reader import WantedPart, begin_parts, packed, parts_as_made, unpacked_part
 from openpts.report.run_part import in_order, part_of
 from openpts.report.sources import read_for_report
@@ -23,7 +23,7 @@ READ = """
     import os, sys, msgspec
     from pathlib import Path
     from openpts.errors import RecordError
-    from openpts.plots.worker_processes import worker_processes
+    from openpts_pages.plots.worker_processes import worker_processes
     from openpts.report import part_reader
     make = part_reader.part_of
     def elsewhere(run, date):

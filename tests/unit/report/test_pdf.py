@@ -9,8 +9,8 @@ import pytest
 import typst
 from msgspec.structs import replace
 
-from openpts.pages.model import Cell, Column, Page, Report, Row, Section, Table, Verdict
-from openpts.report.pdf import render_pdf
+from openpts_pages.model import Cell, Column, Page, Report, Row, Section, Table, Verdict
+from openpts_pages.pdf import render_pdf
 from tests.support.golden_report import golden_report
 
 pytestmark = pytest.mark.skipif(

@@ -13,7 +13,7 @@ import pytest
 
 import openpts
 from openpts.errors import RecordError, UsageError
-from openpts.pages.model import Table
+from openpts_pages.model import Table
 from openpts.record.frames import FRAMES
 from tests.support.frame_rows import as_rows
 from tests.support.report_cases import Reports

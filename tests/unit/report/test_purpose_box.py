@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.model import Report, Table
+from openpts_pages.model import Report, Table
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report

@@ -2,9 +2,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.steady_state import judge
-from openpts.pages.model import Report, Verdict
+from openpts_pages.model import Report, Verdict
 from openpts.procedures.kit.steps import IOPS
-from openpts.procedures.shared.window_page import _judgements, determination_table
+from openpts_pts.shared.window_page import _judgements, determination_table
 from openpts.record.reader import StepRecord, read_run
 from openpts.report.build import build_report
 from openpts.vocabulary.phase import Phase, StepPlace

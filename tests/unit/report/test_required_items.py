@@ -5,11 +5,11 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.field import fields_of
-from openpts.pages.model import Report, Table, Verdict
+from openpts_pages.model import Report, Table, Verdict
 from openpts.procedures.kit.ledger import deviations
-from openpts.procedures.pts.iops import IopsConditions
-from openpts.procedures.pts.suite import PTS
-from openpts.procedures.pts.xsr import CrossStimulusConditions
+from openpts_pts.iops import IopsConditions
+from openpts_pts.suite import PTS
+from openpts_pts.xsr import CrossStimulusConditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.report.build import build_report

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.model import Cell, Report, Table
-from openpts.procedures.pts.suite import PTS
+from openpts_pages.model import Cell, Report, Table
+from openpts_pts.suite import PTS
 from openpts.report.build import build_combined
 from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report

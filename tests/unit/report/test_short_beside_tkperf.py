@@ -10,11 +10,11 @@ import yaml
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Figure, Page, Report, Table
+from openpts_pages.model import Figure, Page, Report, Table
 from openpts.parameters.overrides import conditions_of
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.kit.ledger import deviations
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.record.reader import Run
 from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report

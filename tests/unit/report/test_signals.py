@@ -39,7 +39,7 @@ WAITING = """
 # two other processes are in the middle of a record, and go on for a while
 READING = """
     import time
-    from openpts.plots import worker_processes
+    from openpts_pages.plots import worker_processes
     from openpts.report import part_reader, write
     worker_processes._processors = lambda: 2
     make = part_reader.part_of
@@ -52,7 +52,7 @@ READING = """
 # another process draws, and goes on for a while
 DRAWING = """
     import time
-    from openpts.plots import svg, worker_processes
+    from openpts_pages.plots import svg, worker_processes
     worker_processes._processors = lambda: 2
     draw = svg.made_drawing
     def made_drawing(spec):

@@ -3,11 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.model import Table
+from openpts_pages.model import Table
 from openpts.record.reader import in_visible_texts, read_run
 from openpts.report.build import build_report
-from openpts.report.html import render_html
-from openpts.report.pdf import render_pdf
+from openpts_pages.html import render_html
+from openpts_pages.pdf import render_pdf
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.vocabulary.facts import Fact

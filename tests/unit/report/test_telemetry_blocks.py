@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.model import Block, Figure, Table, Verdict, points_of
+from openpts_pages.model import Block, Figure, Table, Verdict, points_of
 from openpts.procedures.kit.header import purge_method
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.health_page import health_alerts, health_page
-from openpts.report.host_page import host_page
+from openpts_drives.health.health_page import health_alerts, health_page
+from openpts_host.host_page import host_page
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at

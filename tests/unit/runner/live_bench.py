@@ -8,7 +8,7 @@ import pytest
 
 from openpts.device.purge.method import Progress
 from openpts.gauge import Gauge
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.record.reader import read_run
 from openpts.record.spooling_writer import SpoolingWriter
 from openpts.record.writer import RunWriter

@@ -5,12 +5,12 @@ from typing import cast
 
 import pytest
 
-from openpts.advice.advice import Grade, Group
-from openpts.advice.table import ADVICE
+from openpts_host.advice.advice import Grade, Group
+from openpts_host.advice.table import ADVICE
 from openpts.device.block_device import BlockDevice
 from openpts.journal import Journal
-from openpts.runner.doctor import AuditFinding, Doctor, restore
-from openpts.runner.tuning import tuned_host
+from openpts_host.doctor import AuditFinding, Doctor, restore
+from openpts_host.run_tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.data.system_trees import container, laptop, server, virtual_machine

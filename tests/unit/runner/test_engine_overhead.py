@@ -5,7 +5,7 @@ from statistics import fmean
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.model import Table, Verdict
+from openpts_pages.model import Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.units import KIB

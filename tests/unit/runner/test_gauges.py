@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from openpts.concerns.drive import target_gauges
-from openpts.concerns.host import host_gauges
+from openpts_drives.concerns.drive import target_gauges
+from openpts_host.concerns.host import host_gauges
 from openpts.device.block_device import BlockDevice
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.contract import EngineProgress

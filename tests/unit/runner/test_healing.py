@@ -11,13 +11,13 @@ from openpts import hooks
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
-from openpts.device.mounted.prepared_drive import MOUNT
-from openpts.device.nvme.power_states import POWER_STATES
-from openpts.device.purge.ata_password import DRIVE_PASSWORD
+from openpts_drives.mounted.prepared_drive import MOUNT
+from openpts_drives.nvme.power_states import POWER_STATES
+from openpts_drives.purge.ata_password import DRIVE_PASSWORD
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.device.write_cache_control import WRITE_CACHE
 from openpts.errors import OpenptsError, RefusedError, TargetError
-from openpts.host.shared_settings import HOST_SETTING
+from openpts_host.shared_settings import HOST_SETTING
 from openpts.journal import Entry, Journal, JournalError
 from openpts.journal_lock import claimed, journal_lock
 from openpts.programs import Run

@@ -13,17 +13,9 @@ from msgspec.structs import replace as with_changes
 from openpts.engine.contract import OutstandingIo
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RefusedError, RunFailedError
-from openpts.runner import measure, physical_device
-from openpts.runner.measure import (
-    IntervalsEnded,
-    MeasurementEnded,
-    MeasurementEvent,
-    MeasurementOrder,
-    MeasurementStarted,
-    MeasurementTicked,
-    OutstandingIoHangs,
-    follow,
-)
+from openpts_io import measure
+from openpts.runner import physical_device
+from openpts_io.measure import IntervalsEnded, MeasurementEnded, MeasurementEvent, MeasurementOrder, MeasurementStarted, MeasurementTicked, OutstandingIoHangs, follow
 from openpts.runner.stop_signals import StopSignals
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import TargetFacts

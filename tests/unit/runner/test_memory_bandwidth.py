@@ -16,12 +16,12 @@ from msgspec.structs import replace
 
 from openpts import _native
 from openpts.device.block_device import BlockDevice
-from openpts.host.memory import last_level_cache_bytes
+from openpts_host.memory import last_level_cache_bytes
 from openpts.ownership import RunOwner, folder_claimed, host_used, new_run_id
 from openpts.record.batch import Batch, write_batch
-from openpts.runner import memory_bandwidth
-from openpts.runner.host_capacity import DrivenDrive, expected_limits
-from openpts.runner.memory_bandwidth import measured_memory, memory_for_batch, memory_of_run
+from openpts_host import memory_bandwidth
+from openpts_host.host_capacity import DrivenDrive, expected_limits
+from openpts_host.memory_bandwidth import measured_memory, memory_for_batch, memory_of_run
 from openpts.system_files import SystemRoots
 from openpts.units import GB, KIB, MIB
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth

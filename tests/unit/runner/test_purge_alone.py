@@ -3,8 +3,8 @@
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.purge import purge
-from openpts.host.shared_settings import HOST_SETTING, UNTIL_THE_END
+from openpts_drives.cli.purge import purge
+from openpts_host.shared_settings import HOST_SETTING, UNTIL_THE_END
 from openpts.journal import Journal
 from tests.support.processes import die, dies
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.cli.log_lines import event_lines
 from openpts.errors import InterruptedRunError
-from openpts.procedures.shared.tracking.script import Tracking, until_steady
+from openpts_pts.shared.tracking.script import Tracking, until_steady
 from openpts.record.reader import read_run, stored_run
 from openpts.record.schema import PAGE_BYTES
 from openpts.record.writer import DATABASE_NAME

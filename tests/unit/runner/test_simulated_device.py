@@ -2,11 +2,11 @@
 
 import pytest
 
-from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
-from openpts.runner import simulated_device
-from openpts.runner.simulated_device import SimulatedDevice
-from openpts.simulation.presets import load_preset
+from openpts_sim import simulated_device
+from openpts_sim.simulated_device import SimulatedDevice
+from openpts_sim.presets import load_preset
 from openpts.system_files import SystemRoots
 
 GIB = 2**30

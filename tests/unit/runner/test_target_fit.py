@@ -3,11 +3,11 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import OpenptsError, TargetError, UsageError
 from openpts.runner.resource_check import check_places
-from openpts.runner.simulated_device import SimulatedDevice
+from openpts_sim.simulated_device import SimulatedDevice
 from openpts.units import KIB, MIB
 from openpts.vocabulary.data import DataPattern, RandomData, ReducibleData
 from openpts.vocabulary.placement import Placement, Segments, Uniform, Zone, Zones

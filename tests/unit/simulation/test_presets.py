@@ -6,7 +6,7 @@ import tomllib
 import pytest
 
 from openpts.errors import UsageError
-from openpts.simulation.presets import SHIPPED, Preset, load_preset, shipped_presets
+from openpts_sim.presets import SHIPPED, Preset, load_preset, shipped_presets
 from tests.support.refusals import refusal
 
 NAMES = [

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openpts.simulation.presets import Preset, load_preset, shipped_presets
+from openpts_sim.presets import Preset, load_preset, shipped_presets
 from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import DriveFills, Duration

@@ -2,15 +2,8 @@
 
 import pytest
 
-from openpts.simulation.presets import Preset, load_preset
-from openpts.simulation.scale import (
-    ScaleConcern,
-    Severity,
-    default_scale,
-    expected_iops,
-    scale_concerns,
-    size_concerns,
-)
+from openpts_sim.presets import Preset, load_preset
+from openpts_sim.scale import ScaleConcern, Severity, default_scale, expected_iops, scale_concerns, size_concerns
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
 

@@ -6,8 +6,8 @@ import pytest
 from scipy.special import lambertw
 
 from openpts._native import Shape
-from openpts.simulation.presets import Preset, load_preset
-from openpts.simulation.scale import expected_iops
+from openpts_sim.presets import Preset, load_preset
+from openpts_sim.scale import expected_iops
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Stimulus
 
 TB = 10**12

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError, UsageError
-from openpts.simulation.presets import load_preset
+from openpts_sim.presets import load_preset
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts_testbench.serve import checked_address, is_loopback, serve_drive

@@ -5,8 +5,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from openpts.pages.measure import Measured
-from openpts.pages.model import Section, Verdict
+from openpts_pages.measure import Measured
+from openpts_pages.model import Section, Verdict
 from openpts.procedures.kit.curve import Curve
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run

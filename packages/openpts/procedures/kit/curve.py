@@ -8,8 +8,8 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.minutes import Minute
-from openpts.pages import cells, ticks
-from openpts.pages.model import Axis, Cell
+from openpts_pages import cells, ticks
+from openpts_pages.model import Axis, Cell
 
 _ONE_DECIMAL: Final = partial(cells.number, decimals=1)
 

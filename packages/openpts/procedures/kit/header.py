@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Header, HeaderGroup, HeaderRow, Page, Section
-from openpts.pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, value_text
+from openpts_pages.model import Header, HeaderGroup, HeaderRow, Page, Section
+from openpts_pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, value_text
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.standing import Standing
 from openpts.record.manifest import Manifest

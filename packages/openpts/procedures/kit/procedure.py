@@ -15,7 +15,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
 
 if TYPE_CHECKING:  # a plan needs none of them
-    from openpts.pages.kit import Required
+    from openpts_pages.kit import Required
     from openpts.procedures.kit.content import ReportContent
     from openpts.record.reader import Run
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from openpts.pages.texts import brief
+from openpts_pages.texts import brief
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind

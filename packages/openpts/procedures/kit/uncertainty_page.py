@@ -10,10 +10,10 @@ from msgspec.structs import replace
 from openpts.analysis.latency import BUCKET_WIDTH
 from openpts.analysis.limited_seconds import HostLimit, limits_of
 from openpts.analysis.uncertainty import WIDTH, Spans, rectangular, with_components
-from openpts.pages import cells
-from openpts.pages.kit import Cells, columns_of, rows_table
-from openpts.pages.measure import Measured
-from openpts.pages.model import Cell, Page, Section, Table, Verdict
+from openpts_pages import cells
+from openpts_pages.kit import Cells, columns_of, rows_table
+from openpts_pages.measure import Measured
+from openpts_pages.model import Cell, Page, Section, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from openpts.pages import cells
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Cell, Table
+from openpts_pages import cells
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Cell, Table
 from openpts.units import format_capacity
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import DataCheck

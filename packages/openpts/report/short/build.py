@@ -5,10 +5,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import rows_table
-from openpts.pages.model import Block, Page, Report, Table, Verdict
-from openpts.pages.texts import fact_text
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Block, Page, Report, Table, Verdict
+from openpts_pages.texts import fact_text
 from openpts.procedures.kit.header import date_and_time, drive_name, purge_method, target_kind
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest

@@ -2,7 +2,7 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
-from openpts.device.mounted.directory import DirectoryTarget, refuse_simulated
+from openpts_drives.mounted.directory import DirectoryTarget, refuse_simulated
 from openpts.engine.no_steps import NoSteps
 from openpts.errors import RunFailedError
 from openpts.procedures.kit.procedure import Procedure

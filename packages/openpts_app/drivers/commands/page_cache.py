@@ -3,7 +3,7 @@
 import os
 from typing import Final
 
-from openpts.host.setting_file import HostSettingError, write_request
+from openpts_host.setting_file import HostSettingError, write_request
 from openpts.system_files import SystemRoots
 
 _ALL: Final = "3"

@@ -10,14 +10,14 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.nvme.power_fail_unit import power_fail_unit
+from openpts_drives.nvme.power_fail_unit import power_fail_unit
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.errors import RunFailedError, UsageError, failing_as
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.runner.device_under_test import DeviceUnderTest
-from openpts.runner.returning_drive import ReturningDrive
-from openpts.runner.simulated_device import SimulatedDevice
+from openpts_app.returning_drive import ReturningDrive
+from openpts_sim.simulated_device import SimulatedDevice
 from openpts.system_files import printable
 from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.facts import WriteCacheReport

@@ -5,7 +5,7 @@ import time
 from collections.abc import Iterable
 from typing import Final
 
-from openpts.device.health.nvme_health import ocp_uuid_index
+from openpts_drives.health.nvme_health import ocp_uuid_index
 from openpts_nvme.drivers.dssd.door import Door, Order, Reply
 from openpts_nvme.dssd.answers import LATER, REGISTERS, SELECTIONS, Answer, Answers, Family, family
 

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from openpts.device.targets.simulated_target import names_simulated
+from openpts_sim.simulated_target import names_simulated
 from openpts.engine.no_steps import NoSteps
 from openpts.errors import RunFailedError, TargetError, UsageError, failing_as
 from openpts.record.manifest import Manifest

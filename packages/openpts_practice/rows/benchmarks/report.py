@@ -9,15 +9,15 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.analysis.settling import judge, look_of
-from openpts.pages import cells, measure, ticks
-from openpts.pages.facts_table import items_table
-from openpts.pages.kit import category_axis
-from openpts.pages.measure import Subject, key_of
-from openpts.pages.model import Block, Figure, Page, Series, Table, Verdict
+from openpts_pages import cells, measure, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import category_axis
+from openpts_pages.measure import Subject, key_of
+from openpts_pages.model import Block, Figure, Page, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text
 from openpts.procedures.kit.spread import repeat_figures
-from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase

@@ -9,25 +9,12 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, whole_minutes
-from openpts.pages import cells, ticks
-from openpts.pages.kit import Col, Plot, PlotName, grid, labels_axis, page, rows_table, values_of
-from openpts.pages.model import (
-    Axis,
-    Block,
-    Cell,
-    Column,
-    Figure,
-    Mark,
-    Page,
-    PlotRule,
-    Row,
-    Series,
-    Table,
-    Verdict,
-)
-from openpts.pages.texts import capitalised
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Col, Plot, PlotName, grid, labels_axis, page, rows_table, values_of
+from openpts_pages.model import Axis, Block, Cell, Column, Figure, Mark, Page, PlotRule, Row, Series, Table, Verdict
+from openpts_pages.texts import capitalised
 from openpts.procedures.kit.steps import transpose
-from openpts.procedures.shared.methodology import nothing_page
+from openpts_pts.shared.methodology import nothing_page
 from openpts.units import format_duration
 from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.rows.precon import DriveState

@@ -31,7 +31,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
-from openpts.procedures.shared.judged_rounds import JudgedRounds
+from openpts_pts.shared.judged_rounds import JudgedRounds
 from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (

@@ -11,7 +11,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, minutes_of, starts_ns
-from openpts.analysis.saturation import TrackedStep, disturbed_minutes, steady_round_of, tracked_iops
+from openpts_pts.analysis.saturation import TrackedStep, disturbed_minutes, steady_round_of, tracked_iops
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.procedures.kit.spread import set_words
 from openpts.record.reader import Run, StepRecord

@@ -10,9 +10,9 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.minutes import Piece
-from openpts.pages import cells
-from openpts.pages.kit import Cells, rows_table
-from openpts.pages.model import Cell, Page, Verdict
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Cell, Page, Verdict
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.stimulus import Stimulus

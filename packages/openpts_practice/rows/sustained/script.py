@@ -17,7 +17,7 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
-from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
+from openpts_pts.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (

@@ -419,7 +419,7 @@ mod tests {
 
     use super::*;
 
-    const PRESET: &str = include_str!("../../../../packages/openpts/simulation/presets/oracle.toml");
+    const PRESET: &str = include_str!("../../../../packages/openpts_sim/presets/oracle.toml");
 
     #[test]
     fn the_drive_gets_a_command_when_it_came_and_never_before_another() {

@@ -17,10 +17,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.guard.guard import open_contents
-from openpts.device.targets.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget
+from openpts_sim.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget
 from openpts.errors import UsageError
-from openpts.runner.simulated_device import check_faults, size_and_scale
-from openpts.simulation.presets import load_preset
+from openpts_sim.simulated_device import check_faults, size_and_scale
+from openpts_sim.presets import load_preset
 from openpts.system_files import SystemRoots
 from openpts.units import GB
 from openpts.vocabulary.consent import Consent

@@ -8,7 +8,7 @@ from uuid import UUID
 from msgspec import Struct
 
 from openpts.errors import TargetError, UsageError
-from openpts.simulation.presets import Preset
+from openpts_sim.presets import Preset
 from openpts_testbench import _native
 from openpts_testbench.overrides import Ordered
 

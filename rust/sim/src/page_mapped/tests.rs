@@ -20,9 +20,9 @@ use crate::preset::{PageMapped, Preset};
 use crate::scale::Scale;
 use crate::time::{NEVER, PS_PER_S};
 
-const ENTERPRISE: &str = include_str!("../../../../packages/openpts/simulation/presets/enterprise-tlc.toml");
-const CLIENT: &str = include_str!("../../../../packages/openpts/simulation/presets/client-qlc.toml");
-const REDUCTION: &str = include_str!("../../../../packages/openpts/simulation/presets/sata-reduction.toml");
+const ENTERPRISE: &str = include_str!("../../../../packages/openpts_sim/presets/enterprise-tlc.toml");
+const CLIENT: &str = include_str!("../../../../packages/openpts_sim/presets/client-qlc.toml");
+const REDUCTION: &str = include_str!("../../../../packages/openpts_sim/presets/sata-reduction.toml");
 
 const PAGE: u64 = PAGE_BYTES as u64;
 /// A drive of the enterprise preset with one row to a superblock: the smallest of its shape.

@@ -2,15 +2,15 @@ use super::*;
 
 /// What ships.
 pub(crate) const SHIPPED: [(&str, &str); 9] = [
-    ("client-qlc", include_str!("../../../../packages/openpts/simulation/presets/client-qlc.toml")),
-    ("enterprise-tlc", include_str!("../../../../packages/openpts/simulation/presets/enterprise-tlc.toml")),
-    ("log-block", include_str!("../../../../packages/openpts/simulation/presets/log-block.toml")),
-    ("mlc", include_str!("../../../../packages/openpts/simulation/presets/mlc.toml")),
-    ("oracle", include_str!("../../../../packages/openpts/simulation/presets/oracle.toml")),
-    ("pslc", include_str!("../../../../packages/openpts/simulation/presets/pslc.toml")),
-    ("sata-reduction", include_str!("../../../../packages/openpts/simulation/presets/sata-reduction.toml")),
-    ("theory", include_str!("../../../../packages/openpts/simulation/presets/theory.toml")),
-    ("tlc", include_str!("../../../../packages/openpts/simulation/presets/tlc.toml")),
+    ("client-qlc", include_str!("../../../../packages/openpts_sim/presets/client-qlc.toml")),
+    ("enterprise-tlc", include_str!("../../../../packages/openpts_sim/presets/enterprise-tlc.toml")),
+    ("log-block", include_str!("../../../../packages/openpts_sim/presets/log-block.toml")),
+    ("mlc", include_str!("../../../../packages/openpts_sim/presets/mlc.toml")),
+    ("oracle", include_str!("../../../../packages/openpts_sim/presets/oracle.toml")),
+    ("pslc", include_str!("../../../../packages/openpts_sim/presets/pslc.toml")),
+    ("sata-reduction", include_str!("../../../../packages/openpts_sim/presets/sata-reduction.toml")),
+    ("theory", include_str!("../../../../packages/openpts_sim/presets/theory.toml")),
+    ("tlc", include_str!("../../../../packages/openpts_sim/presets/tlc.toml")),
 ];
 
 #[test]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from openpts.cli.io import io
+from openpts_io.io import io
 from openpts.errors import UsageError
 from openpts.vocabulary.stop import Duration
 from openpts_fio.jobs.job_file import read_jobs

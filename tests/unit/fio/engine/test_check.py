@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from openpts.engine.contract import Engine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
-from openpts.engine.simulated import SimulatedDrive
+from openpts_sim.simulated_engine import SimulatedDrive
 from openpts.errors import UsageError
-from openpts.simulation.presets import load_preset
+from openpts_sim.presets import load_preset
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments, Zone, Zones

@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.kit import PlotName
-from openpts.pages.model import Figure, Table
+from openpts_pages.kit import PlotName
+from openpts_pages.model import Figure, Table
 from openpts.vocabulary.sample import Sample
 from openpts_fio.workload.pages import host_verdicts, stream_course
 from tests.support.stream_runs import measured

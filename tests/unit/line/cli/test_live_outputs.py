@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter
 from openpts.cli.live_outputs import opened_output
 from openpts.cli.main import cli
 from openpts.errors import LimitError, UsageError
-from openpts_line.outputs import published_metrics
+from openpts_export.outputs import published_metrics
 
 
 def test_lines_that_are_lost_on_standard_output_are_told(monkeypatch, capsys) -> None:

@@ -12,17 +12,17 @@ from click.testing import CliRunner
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.main import cli
-from openpts.conformance.conformance import conformance_of
-from openpts.conformance.standing import standing_of
-from openpts.evidence.finding import Status
-from openpts.limits.judge import judge
-from openpts.limits.limits_file import parse_limits
+from openpts_pts.conformance.conformance import conformance_of
+from openpts_pts.conformance.standing import standing_of
+from openpts_pts.evidence.finding import Status
+from openpts_compare.limits.judge import judge
+from openpts_compare.limits.limits_file import parse_limits
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.imported_run import import_tables
 from openpts.report.summary import summarize
-from openpts.runs.measured_run import MeasuredRun
+from openpts_compare.runs.measured_run import MeasuredRun
 from openpts.units import KIB, NS_PER_MS, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.imported import IMPORTED
@@ -31,7 +31,7 @@ from openpts.vocabulary.phase import Phase
 from openpts_fio.imports.fio_import import fio_results, parse_output
 from openpts_fio.imports.imported_run import Source, Wanted, write_imported
 from openpts_fio.imports.tkperf_import import tkperf_results
-from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import Entry, compare_runs
 from tests import DATA
 from tests.support.refusals import refusal
 from tests.support.shortened_runs import shortened_run

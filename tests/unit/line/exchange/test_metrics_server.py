@@ -15,9 +15,9 @@ from prometheus_client.registry import Collector
 from openpts.errors import UsageError
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.run import run_test
-from openpts_line.exchange import metrics_server
-from openpts_line.exchange.metrics import RunMetrics
-from openpts_line.exchange.metrics_server import MOST_CLIENTS, served_metrics
+from openpts_export.exchange import metrics_server
+from openpts_export.exchange.metrics import RunMetrics
+from openpts_export.exchange.metrics_server import MOST_CLIENTS, served_metrics
 from tests.simulated.killed_run import ordered
 from tests.support.free_ports import free_ports
 from tests.support.processes import until

@@ -10,8 +10,8 @@ from scipy import stats
 
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Report, Table, Verdict
-from openpts.plots.svg import draw_figures
+from openpts_pages.model import Report, Table, Verdict
+from openpts_pages.plots.svg import draw_figures
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
@@ -19,11 +19,11 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purpose import BiosSetting, Purpose
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.tuning import Scenario
-from openpts_line.compare.build import build_comparison
-from openpts_line.compare.conditions import conditions_of
-from openpts_line.compare.contenders import Entry, RunComparison, compare_runs
-from openpts_line.compare.figures import comparison_document
-from openpts_line.compare.sources import read_entries
+from openpts_compare.compare.build import build_comparison
+from openpts_compare.compare.conditions import conditions_of
+from openpts_compare.compare.contenders import Entry, RunComparison, compare_runs
+from openpts_compare.compare.figures import comparison_document
+from openpts_compare.compare.sources import read_entries
 from openpts_practice.rows.profiles import BENCHMARKS
 from tests.support.drawn_texts import outside, overlapping, text_boxes
 from tests.support.made_up_run import made_up_run

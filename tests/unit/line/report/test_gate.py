@@ -19,22 +19,22 @@ from openpts._native import Histogram
 from openpts.cli.broken_pipe import VisibleOutput
 from openpts.cli.main import cli
 from openpts.errors import UsageError
-from openpts.limits.judge import GateResult, judge, judge_finished
-from openpts.limits.limits_file import parse_limits
-from openpts.limits.page import verdicts_page
-from openpts.limits.words import limit_line
-from openpts.pages.model import Report
+from openpts_compare.limits.judge import GateResult, judge, judge_finished
+from openpts_compare.limits.limits_file import parse_limits
+from openpts_compare.limits.page import verdicts_page
+from openpts_compare.limits.words import limit_line
+from openpts_pages.model import Report
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from openpts.runs.measured_run import MeasuredRun
+from openpts_compare.runs.measured_run import MeasuredRun
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.phase import Phase
-from openpts_line.cli.gate import _print
-from openpts_line.gate.power import power_of
+from openpts_compare.cli.gate import _print
+from openpts_compare.gate.power import power_of
 from tests.support.page_transcript import transcript_of
 from tests.support.report_cases import Reports
 from tests.unit.line.report.test_comparison import at

@@ -5,9 +5,9 @@ from fractions import Fraction
 import pytest
 
 from openpts.errors import OpenptsError, UsageError
-from openpts.limits.bound import bound_of, refuse_unsigned
-from openpts.limits.limits_file import Allowed, Required, parse_limits, read_limits
-from openpts.runs.reference import percentile_of, tokens_of, words_of
+from openpts_compare.limits.bound import bound_of, refuse_unsigned
+from openpts_compare.limits.limits_file import Allowed, Required, parse_limits, read_limits
+from openpts_compare.runs.reference import percentile_of, tokens_of, words_of
 from tests import ROOT
 
 EXAMPLE = ROOT / "docs/limits.toml"

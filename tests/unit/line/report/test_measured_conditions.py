@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.record.reader import Run, TelemetryPoint, read_run
-from openpts_line.compare.measured_conditions import MEASURED
+from openpts_compare.compare.measured_conditions import MEASURED
 from tests.support.report_cases import Reports
 from tests.unit.line.report.test_comparison import OTHER, compared, differing, with_facts
 

@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.measure import Measured
-from openpts.procedures.pts.suite import PTS
+from openpts_pages.measure import Measured
+from openpts_pts.suite import PTS
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
@@ -18,8 +18,8 @@ from openpts.report.times import default_date
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_line.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
-from openpts_line.compare.metrics import metrics_of
+from openpts_compare.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
+from openpts_compare.compare.metrics import metrics_of
 from tests.support.made_up_run import made_up_run, restless_rate
 
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from openpts.limits.baseline import BaselineRun, kept_baseline
-from openpts.limits.judge import judge, judge_finished
-from openpts.limits.limits_file import parse_limits
+from openpts_compare.limits.baseline import BaselineRun, kept_baseline
+from openpts_compare.limits.judge import judge, judge_finished
+from openpts_compare.limits.limits_file import parse_limits
 from openpts.record.decoding import decode_json
 from openpts.record.reader import Run, read_run
-from openpts.runs.flat_rows import flat_row
-from openpts.runs.measured_run import MeasuredRun
+from openpts_compare.runs.flat_rows import flat_row
+from openpts_compare.runs.measured_run import MeasuredRun
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_line.compare.figures import ComparedSet, comparison_document
+from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.figures import ComparedSet, comparison_document
 from tests.support.report_cases import Reports
 from tests.unit.line.report.test_comparison import at
 

@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Figure, Report
+from openpts_pages.model import Figure, Report
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Fact
-from openpts_line.compare.build import build_comparison
-from openpts_line.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.build import build_comparison
+from openpts_compare.compare.contenders import Entry, compare_runs
 from tests.support.made_up_run import Adjust, demand_rate, flat_rate, made_up_run
 
 SEQ_MB_PER_S = 20_000 * 131_072 / 1e6

@@ -8,11 +8,11 @@ import pytest
 from scipy import stats
 
 from openpts.record.reader import Run, read_run
-from openpts_line.cli.compare_text import print_comparison
-from openpts_line.compare.build import build_comparison
-from openpts_line.compare.contenders import Entry, compare_runs
-from openpts_line.compare.figures import ComparedSet, SpreadFigures, comparison_document
-from openpts_line.compare.spread import Grubbs, grubbs_test
+from openpts_compare.cli.compare_text import print_comparison
+from openpts_compare.compare.build import build_comparison
+from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.figures import ComparedSet, SpreadFigures, comparison_document
+from openpts_compare.compare.spread import Grubbs, grubbs_test
 from tests.support.report_cases import Reports
 from tests.unit.line.report.test_comparison import at, compared, with_facts
 

@@ -9,16 +9,9 @@ from msgspec.structs import replace
 from openpts.analysis import steady_state
 from openpts.engine.contract import CapturingEngine
 from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Step
-from openpts_line.selftest import known_answers
-from openpts_line.selftest.finding import Expectations, Verdict
-from openpts_line.selftest.known_delays import (
-    ClockReading,
-    Measurement,
-    judge_clocks,
-    judge_histogram,
-    judge_path,
-    measure_planted,
-)
+from openpts_compare.selftest import known_answers
+from openpts_compare.selftest.finding import Expectations, Verdict
+from openpts_compare.selftest.known_delays import ClockReading, Measurement, judge_clocks, judge_histogram, judge_path, measure_planted
 from tests.support import known_loads
 from tests.support.machine import lacking
 

@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from openpts.analysis import steady_state
-from openpts.cli.doctor import doctor
+from openpts_host.cli.doctor import doctor
 from openpts.errors import OpenptsError, UsageError
-from openpts_line.cli import self_test
+from openpts_compare.cli import self_test
 
 
 @pytest.fixture(autouse=True)

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 from openpts.errors import FleetError, UsageError
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.cli.fleet import fleet
-from openpts_many.fleet.observation import Observation
+from openpts_batch.cli.fleet import fleet
+from openpts_batch.fleet.observation import Observation
 
 FLEET = """
 [hosts.h1]
@@ -106,7 +106,7 @@ class Backend:
 
 
 def resume(monkeypatch, backend: Backend, *words: str) -> Any:
-    monkeypatch.setattr("openpts_many.cli.fleet.backend_of", lambda _: backend)
+    monkeypatch.setattr("openpts_batch.cli.fleet.backend_of", lambda _: backend)
     return CliRunner().invoke(fleet, ["resume", "--fleet", str(Path("f.toml")), RUN, *words])
 
 

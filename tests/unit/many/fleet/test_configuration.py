@@ -4,7 +4,7 @@ import pytest
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
-from openpts_many.fleet.configuration import Slot, parse_fleet, read_fleet
+from openpts_batch.fleet.configuration import Slot, parse_fleet, read_fleet
 
 LAB = b"""
 runs = "/srv/openpts"

@@ -16,11 +16,11 @@ from openpts.errors import FleetError, RecordError
 from openpts.programs import Reply, run_program
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
-from openpts_many.cli import fleet_fetch
-from openpts_many.cli.fleet_fetch import fetched
-from openpts_many.fleet.configuration import Fleet, parse_fleet
-from openpts_many.fleet.fetch import MARK, fetch, in_the_way
-from openpts_many.fleet.observation import HostState, Observation
+from openpts_batch.cli import fleet_fetch
+from openpts_batch.cli.fleet_fetch import fetched
+from openpts_batch.fleet.configuration import Fleet, parse_fleet
+from openpts_batch.fleet.fetch import MARK, fetch, in_the_way
+from openpts_batch.fleet.observation import HostState, Observation
 
 DONE = Observation("a", RunState.COMPLETE, "h1", folder="/runs/a")
 OTHER = Observation("b", RunState.RUNNING, "h1", folder="/runs/b")

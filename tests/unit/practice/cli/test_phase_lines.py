@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from openpts.analysis.steady_state import judge
 from openpts.fields.conditions import Conditions
-from openpts.procedures.pts.iops import script as iops
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.iops import script as iops
+from openpts_pts.suite import PTS
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass

@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace as with_fields
 
-from openpts.pages.model import Report, Verdict
+from openpts_pages.model import Report, Verdict
 from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
 from openpts.report.summary import summarize

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.model import Report, Verdict
+from openpts_pages.model import Report, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts_practice.rows.precon import DriveState

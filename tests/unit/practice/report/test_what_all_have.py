@@ -3,8 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.pages.model import Page, Report, Verdict
-from openpts.procedures.pts.suite import PTS
+from openpts_pages.model import Page, Report, Verdict
+from openpts_pts.suite import PTS
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.procedures.kit.ledger import deviations
-from openpts.procedures.pts.iops import IopsConditions
-from openpts.procedures.pts.iops import script as iops
-from openpts.procedures.shared.rounds.script import without_impossible_sizes
+from openpts_pts.iops import IopsConditions
+from openpts_pts.iops import script as iops
+from openpts_pts.shared.rounds.script import without_impossible_sizes
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Outcome

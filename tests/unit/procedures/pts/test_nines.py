@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.shared.nines import histogram_ns
+from openpts_pts.shared.nines import histogram_ns
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase

@@ -11,9 +11,9 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.pts.cbw import CompositeConditions
-from openpts.procedures.pts.dirth import DemandIntensityConditions
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.cbw import CompositeConditions
+from openpts_pts.dirth import DemandIntensityConditions
+from openpts_pts.suite import PTS
 from openpts.vocabulary.data import PatternData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize

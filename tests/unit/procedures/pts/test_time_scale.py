@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.vocabulary.drive_class import DriveClass
 
 MILLISECOND_NS = 10**6

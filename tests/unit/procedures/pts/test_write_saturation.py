@@ -8,10 +8,10 @@ from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.pts.suite import PTS
-from openpts.procedures.pts.wsat import WriteSaturationConditions
-from openpts.procedures.pts.wsat.script import script as write_saturation_test
-from openpts.procedures.pts.wsat.script import standard_conditions, supported_on
+from openpts_pts.suite import PTS
+from openpts_pts.wsat import WriteSaturationConditions
+from openpts_pts.wsat.script import script as write_saturation_test
+from openpts_pts.wsat.script import standard_conditions, supported_on
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

@@ -7,7 +7,7 @@ import subprocess
 import msgspec
 import pytest
 
-from openpts.pages.model import Cell, Table
+from openpts_pages.model import Cell, Table
 from tests.support.report_page import alive, press, show, written
 
 MARK = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"

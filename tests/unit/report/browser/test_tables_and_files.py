@@ -8,8 +8,8 @@ import struct
 import msgspec
 import pytest
 
-from openpts.pages.model import Report, points_of
-from openpts.report.csv_files import csv_files
+from openpts_pages.model import Report, points_of
+from openpts_pages.csv_files import csv_files
 from tests.support.report_page import press, saved, show, written
 from tests.support.sample_figures import SECONDS, gallery
 

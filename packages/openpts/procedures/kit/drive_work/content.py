@@ -5,7 +5,7 @@ from functools import cache
 from msgspec import structs
 from msgspec.structs import replace
 
-from openpts.pages.model import Page, Section
+from openpts_pages.model import Page, Section
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.dips_page import (
     LoadDip,

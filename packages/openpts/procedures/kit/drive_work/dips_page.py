@@ -8,9 +8,9 @@ from msgspec import Struct
 
 from openpts.analysis.dips import SHARE, WINDOW, Dip, dips_of
 from openpts.analysis.energy import counter_change
-from openpts.pages import cells
-from openpts.pages.kit import Col, table
-from openpts.pages.model import Cell, Page, Verdict
+from openpts_pages import cells
+from openpts_pages.kit import Col, table
+from openpts_pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import StepRecord

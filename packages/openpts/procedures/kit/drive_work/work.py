@@ -12,7 +12,7 @@ from openpts.analysis.clock_offset import clock_offset
 from openpts.analysis.energy import CounterMeter, Drawn, Meter, WattMeter, counter_change
 from openpts.analysis.health_change import fine_change
 from openpts.fields.readers import data_word
-from openpts.pages.texts import capitalised
+from openpts_pages.texts import capitalised
 from openpts.record.health import (
     DRIVE_POWER,
     EXTERNAL_PEAK,

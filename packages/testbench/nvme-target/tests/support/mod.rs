@@ -7,7 +7,7 @@ use openpts_nvme_target::{Access, Faults, Identity, Order, Secrets, Target};
 use openpts_sim::{Preset, Scale};
 
 pub const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-0000-0000-000000000000";
-const PRESET: &str = include_str!("../../../../../packages/openpts/simulation/presets/client-qlc.toml");
+const PRESET: &str = include_str!("../../../../../packages/openpts_sim/presets/client-qlc.toml");
 
 pub fn target(secrets: Secrets) -> Target {
     let order = Order {

@@ -112,7 +112,7 @@ fn a_partial_page_is_read_before_it_is_written() {
 #[test]
 fn sustained_speed_and_longest_response_are_those_of_the_published_card() {
     // Seed figures of a card: 1.0 % of the fresh speed is left, and the longest response takes 4.0 s.
-    let text = include_str!("../../../../../packages/openpts/simulation/presets/log-block.toml");
+    let text = include_str!("../../../../../packages/openpts_sim/presets/log-block.toml");
     let preset = Preset::parse(text).unwrap();
     let parts = preset.log_block.unwrap();
     let capacity_bytes = 120 * 16_384 * PAGE_BYTES;

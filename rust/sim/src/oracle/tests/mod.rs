@@ -122,7 +122,7 @@ fn no_trim_is_carried_out_in_a_stall() {
 
 #[test]
 fn what_ships_can_be_made() {
-    let text = include_str!("../../../../../packages/openpts/simulation/presets/oracle.toml");
+    let text = include_str!("../../../../../packages/openpts_sim/presets/oracle.toml");
     let all = text.lines().map(|line| match line.strip_prefix("# ") {
         // Instructions are lines of TOML; what explains them is none.
         Some(inner) if toml::from_str::<toml::Table>(inner).is_ok() => inner,

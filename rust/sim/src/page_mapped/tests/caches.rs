@@ -3,7 +3,7 @@
 use super::*;
 use crate::preset::WriteCache;
 
-const THEORY: &str = include_str!("../../../../../packages/openpts/simulation/presets/theory.toml");
+const THEORY: &str = include_str!("../../../../../packages/openpts_sim/presets/theory.toml");
 
 const FLUSH: Io = Io::new(Operation::Flush, 0, 0);
 

@@ -43,7 +43,7 @@ pub(super) fn check(parts: &LogBlock) -> Result<(), PresetError> {
 mod tests {
     use crate::preset::Preset;
 
-    const CARD: &str = include_str!("../../../../../packages/openpts/simulation/presets/log-block.toml");
+    const CARD: &str = include_str!("../../../../../packages/openpts_sim/presets/log-block.toml");
 
     #[test]
     fn values_out_of_bounds_are_named() {

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

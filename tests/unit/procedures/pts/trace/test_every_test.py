@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openpts.procedures.pts.suite import PTS
+from openpts_pts.suite import PTS
 from openpts.units import NS_PER_S
 from openpts.vocabulary.data import RandomData
 from openpts.vocabulary.phase import Phase

@@ -1,8 +1,8 @@
 use crate::preset::Preset;
 
 const ENTERPRISE: &str =
-    include_str!("../../../../../../packages/openpts/simulation/presets/enterprise-tlc.toml");
-const CLIENT: &str = include_str!("../../../../../../packages/openpts/simulation/presets/client-qlc.toml");
+    include_str!("../../../../../../packages/openpts_sim/presets/enterprise-tlc.toml");
+const CLIENT: &str = include_str!("../../../../../../packages/openpts_sim/presets/client-qlc.toml");
 
 /// What is said of a preset in which one line reads otherwise.
 fn refusal(text: &str, line: &str, otherwise: &str) -> String {

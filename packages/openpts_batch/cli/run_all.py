@@ -1,0 +1,82 @@
+"""`openpts run all`: several tests on one target, one after the other."""
+
+from typing import Any
+
+import click
+
+from openpts.cli.baseline_option import WithBaseline
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.help_order import together
+from openpts_compare.cli.limit_options import limit_options
+from openpts.cli.parameter_options import parameter_options
+from openpts.cli.procedure_options import CLASS_OPTION, PLAN_OPTION, QUICK_OPTION, SEED_OPTION
+from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
+from openpts.did_you_mean import did_you_mean
+from openpts.errors import UsageError
+from openpts.fields.conditions import Conditions
+from openpts.procedures.registry import PROCEDURES, suite
+
+
+class _Tests(click.ParamType[tuple[str, ...]]):
+    """Names of tests between commas or blanks."""
+
+    name = "tests"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, ...]:
+        """The tests in the order in which they were named, each once."""
+        names = tuple(dict.fromkeys(str(value).replace(",", " ").lower().split()))
+        for name in names:
+            if name not in PROCEDURES:
+                known = f"the tests are {', '.join(PROCEDURES)}"
+                self.fail(f"{name}: {did_you_mean(name, PROCEDURES, known)}", param, ctx)
+        return names
+
+
+SUITE_OPTIONS = together(
+    CLASS_OPTION,
+    PLAN_OPTION,
+    QUICK_OPTION,
+    click.option(
+        "--tests",
+        type=_Tests(),
+        metavar="TEST,...",
+        help=f"These, in this order: {', '.join(PROCEDURES)}. Without it those of the plan, or all of the "
+        "specification.",
+    ),
+    *parameter_options(PROCEDURES[suite()[0]], Conditions),  # all tests have these
+    SEED_OPTION,
+)
+
+
+@click.command("all", cls=WithBaseline)
+@click.argument("targets", metavar="TARGET", nargs=-1, required=True)
+@SUITE_OPTIONS
+@click.option(
+    "--keep-going/--stop-on-failure",
+    default=True,
+    show_default=True,
+    help="Continue with the next test after a failed I/O.",
+)
+@PURGE_OPTION
+@together(*limit_options())
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
+@RUN_OPTIONS
+def run_all(targets: tuple[str, ...], **words: Any) -> None:
+    """Run several tests on TARGET, each with its own purge and preconditioning.
+
+    Which tests: those of --tests, or of the plan, or all of the specification in its order. Each has its run
+    folder; batch.json and index.html cover all of them. Settings of single tests are given in a plan file,
+    with a table for each. All tests are checked before the first purge. If a test fails, the results of the
+    others are kept and the suite continues; it ends if a purge fails, if a target is refused or gone, or if
+    it is stopped.
+    """
+    if len(targets) > 1:
+        raise UsageError(
+            f"a suite is for one drive, not {len(targets)}: type `openpts run all` for each, or one test "
+            "with all drives"
+        )
+    from openpts_batch.cli.suite import run_suite  # noqa: PLC0415 help needs nothing that runs
+
+    run_suite(targets[0], **words)

@@ -1,0 +1,215 @@
+"""What a host does for a run: look what is in the slot, attach or start, stop it, and say how it went.
+
+Any number of starts of the same run begin it once. The first claims it, and all that write for it hold the
+claim; a later start waits for those, or returns how they ended. Only ``again`` goes on with one that was cut.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct, field
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.identity.drive_name import model, serial_number
+from openpts_sim.simulated_target import names_simulated
+from openpts.errors import FleetError, OpenptsError, RefusedError, TargetError, UsageError
+from openpts.ownership import lockers, read_owner
+from openpts.record.manifest import RunState
+from openpts.system_files import SystemRoots, boot_id
+from openpts.vocabulary.run_request import RunRequest
+from openpts_batch.fleet.configuration import Host
+from openpts_batch.fleet.host_journal import HostJournal, Note, Start, now
+from openpts_batch.fleet.observation import Observation
+
+_TO_STOP_S: Final = 45.0
+"""What a run gets to end its load and close its record: less than KillWait in docs/fleet.md."""
+_TO_DIE_S: Final = 15.0
+_POLL_S: Final = 0.1
+_FILE: Final = "file:"
+
+CarryOut = Callable[[Sequence[str]], None]
+"""Carries out a command of openpts, given as its words, in this process. Raises OpenptsError."""
+
+
+class HostSide(Struct, frozen=True):
+    """The host that a fleet file names, seen from itself."""
+
+    host: Host
+    roots: SystemRoots = field(default_factory=SystemRoots)
+
+    @property
+    def journal(self) -> HostJournal:
+        """What is known of its runs."""
+        return HostJournal(self.host.name, self.host.runs, self.roots)
+
+    def start(
+        self,
+        request: RunRequest,
+        carry_out: CarryOut,
+        *,
+        job: str | None = None,
+        again: bool = False,
+        resume_words: Sequence[str] = (),
+    ) -> Observation:
+        """Carry out a run that was never begun; wait for the end of one that goes on; say how it is.
+
+        ``again`` goes on with one that was interrupted, as a new attempt, with ``resume_words``. Raises
+        RefusedError or TargetError if the slot is empty or has another drive, and what the run itself ends
+        with.
+        """
+        run_id, journal = request.run_id, self.journal
+        with journal.starting(run_id) as alone:
+            if alone and not journal.is_held(run_id):
+                found = journal.observe(run_id, alive=False)
+                if _may_begin(found, journal.note_of(run_id), again=again):
+                    resumes = found is not None and found.folder is not None
+                    self._carry_out(request, carry_out, job, resume_words if resumes else None)
+                found = journal.settled(run_id, alive=False)
+                assert found is not None  # noqa: S101 it was begun by now
+                return found
+        return self._attached(run_id)
+
+    def _carry_out(
+        self, request: RunRequest, carry_out: CarryOut, job: str | None, resume_words: Sequence[str] | None
+    ) -> None:
+        """Begin the run, or with ``resume_words`` go on with it."""
+        journal, run_id = self.journal, request.run_id
+        before = read_owner(journal.claim_of(run_id))
+        note = journal.note_of(run_id) or Note()
+        start = Start(job=job, boot_id=boot_id(self.roots), at=now())
+        journal.write(run_id, Note(request=request, starts=(*note.starts, start)))
+        try:
+            drive, folder = self.checked_drive(request), journal.folder_of(run_id)
+            ours = self._both(request, drive)
+            if resume_words is not None:
+                carry_out(["resume", str(folder), "--target", drive.target, *ours, *resume_words])
+            elif request.test_words:
+                carry_out(request.words_on(drive.target, folder, ours))
+            else:
+                raise UsageError(f"run {run_id} names no test")
+        except OpenptsError as error:
+            if read_owner(journal.claim_of(run_id)) == before:
+                journal.change(run_id, refused=str(error))
+            raise
+
+    def _attached(self, run_id: str) -> Observation:
+        """Wait for a run that another process carries out; who ends us, ends the run."""
+        try:
+            self.journal.until_ended(run_id)
+        except KeyboardInterrupt:
+            self.stop(run_id)
+        found = self.journal.settled(run_id)
+        assert found is not None  # noqa: S101 it was locked
+        return found
+
+    def checked_drive(self, request: RunRequest) -> "Drive":
+        """The drive that the request means. Raises RefusedError, TargetError and UsageError."""
+        if request.slot is None:
+            raise UsageError(f"run {request.run_id} names no slot")
+        if request.slot not in self.host.slots:
+            raise UsageError(f"{self.host.name} has no slot {request.slot}: see its fleet file")
+        where, drive = f"slot {request.slot} of {self.host.name}", self.in_slot(request.slot)
+        if drive is None:
+            raise TargetError(f"{where} is empty, and run {request.run_id} is for {request.serial}")
+        if drive.is_block and drive.serial is None:
+            raise RefusedError(f"refused [slot]: the drive in {where} reports no serial number")
+        if request.serial is None and drive.is_block:
+            raise UsageError(
+                f"run {request.run_id} names no serial number, and {where} has drive {drive.serial}"
+            )
+        if not drive.is_block and request.target not in {None, drive.target}:
+            raise RefusedError(
+                f"refused [slot]: {where} has {drive.target}, and run {request.run_id} is for "
+                f"{request.target}"
+            )
+        if drive.serial != request.serial:
+            raise RefusedError(
+                f"refused [slot]: {where} has drive {drive.serial}, and run {request.run_id} is for "
+                f"{request.serial}"
+            )
+        wanted = request.model or self.host.slots[request.slot].model
+        if wanted and drive.model != wanted:
+            raise RefusedError(f"refused [slot]: the drive in {where} is a {drive.model}, and no {wanted}")
+        return drive
+
+    def in_slot(self, name: str) -> "Drive | None":
+        """What is in a slot now; None if nothing is."""
+        target = self.host.slots[name].target
+        is_empty = target.startswith("/") and not Path(target).exists()
+        return None if is_empty else drive_at(target, self.roots)
+
+    def slots(self) -> dict[str, str | None]:
+        """The serial number of what is in each slot; None where nothing is, empty where it has none."""
+        drives = {name: self.in_slot(name) for name in self.host.slots}
+        return {name: None if drive is None else drive.serial or "" for name, drive in drives.items()}
+
+    def _both(self, request: RunRequest, drive: "Drive") -> list[str]:
+        """No report: to make one takes processors that other drives' runs are measured on."""
+        confirmed = ["--confirm-serial", drive.serial] if drive.is_block and drive.serial else []
+        events = str(self.journal.events_of(request.run_id))
+        return [*confirmed, "--events", events, "--no-report"]
+
+    def stop(self, run_id: str) -> Observation:
+        """Cancel a run: it is asked to end, then all that hold its claim are killed; nothing starts it later.
+
+        Raises FleetError if a process holds it that can't be seen from here.
+        """
+        journal = self.journal
+        found = journal.observe(run_id)
+        if found is None or found.stage in {RunState.RUNNING, RunState.INTERRUPTED}:
+            journal.change(run_id, cancelled_at=now())
+        for number, patience_s in ((signal.SIGTERM, _TO_STOP_S), (signal.SIGKILL, _TO_DIE_S)):
+            deadline_s = time.monotonic() + patience_s
+            self._signal(run_id, number)
+            while journal.is_alive(run_id) and time.monotonic() < deadline_s:
+                time.sleep(_POLL_S)
+        if journal.is_alive(run_id):
+            claim = journal.claim_of(run_id)
+            raise FleetError(f"run {run_id} goes on in a process that can't be seen: see fuser -v {claim}")
+        found = journal.settled(run_id)
+        assert found is not None  # noqa: S101 it has a note
+        return found
+
+    def _signal(self, run_id: str, number: int) -> None:
+        journal = self.journal
+        held = [lockers(path, self.roots) for path in (journal.claim_of(run_id), journal.lock_of(run_id))]
+        for pid in {pid for pids in held for pid in pids} - {os.getpid()}:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+
+class Drive(Struct, frozen=True):
+    """A drive as it is there: ``target`` names it for `openpts run`, by the kernel's own name of its node."""
+
+    target: str
+    serial: str | None
+    model: str | None
+    is_block: bool
+
+
+def drive_at(target: str, roots: SystemRoots) -> Drive:
+    """What a target names now; a link is followed once, so that what is checked is what is written to.
+
+    Raises TargetError if there is no such drive.
+    """
+    if names_simulated(target) or target.startswith(_FILE):
+        return Drive(target, None, None, is_block=False)
+    device = BlockDevice.of_node(Path(target), roots)
+    return Drive(str(device.node), serial_number(device).value, model(device).value, is_block=True)
+
+
+def _may_begin(found: Observation | None, note: Note | None, *, again: bool) -> bool:
+    """Whether a run that no process carries out may be begun, or gone on with.
+
+    One that was killed before it had claimed its drive may begin, unless others were told that it ended.
+    """
+    if found is None or note is None:
+        return found is None
+    if note.cancelled_at is not None or found.stage is not RunState.INTERRUPTED:
+        return False
+    return again or (found.folder is None and not note.interrupted)

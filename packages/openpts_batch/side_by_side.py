@@ -1,0 +1,306 @@
+"""Runs on several drives of this host at once, each a process of its own, so that none can end another.
+
+What a run does is said in its events, which are read here; its log is in a file beside its folder. Nothing
+of a batch is between a run and its drive: guard, claim, record and the drive's lock are the run's own.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import IO, Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from openpts_batch.executor import EntryOutput, Executor, now
+from openpts_batch.loaded_neighbors import with_loaded_neighbors
+from openpts_batch.located_drive import LocatedDrive, limits_together, located
+from openpts_batch.processors import ProcessorShares, cpu_list
+from openpts_batch.run_words import has_record, run_words
+from openpts_sim.simulated_target import names_simulated
+from openpts.errors import OpenptsError
+from openpts_host.tuning import host_changes
+from openpts.journal import Journal
+from openpts.ownership import new_run_id
+from openpts.record.batch import DONE, Batch, BatchEntry, folder_word
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_manifest
+from openpts.run_folder_files import open_file, open_to_append
+from openpts.runner.event_lines import EventLine, StreamFinished
+from openpts_host.memory_bandwidth import memory_for_batch
+from openpts.runner.stop_signals import StopSignals
+from openpts_host.run_tuning import tuned_host
+from openpts.system_files import printable
+from openpts.vocabulary.run_request import RunRequest
+from openpts.vocabulary.tuning import Scenario
+
+_POLL_S: Final = 0.5
+_TIMEOUT_S: Final = 5.0
+_LAST_WORDS_BYTES: Final = 4096
+_INTERRUPTED: Final = 130
+_INTERRUPTS_PASSED_ON: Final = 2
+
+
+def new_batch(
+    requests: Sequence[RunRequest],
+    *,
+    at_most: int | None = None,
+    stagger_s: float = 0.0,
+    command_line: Sequence[str] = (),
+) -> Batch:
+    """A batch that has not begun, with a folder for each request by its number and its drive."""
+    return Batch(
+        batch_id=new_run_id(),
+        command_line=tuple(command_line),
+        started_at=now("seconds"),
+        at_most=at_most,
+        stagger_s=stagger_s,
+        entries=tuple(
+            BatchEntry(request=request, folder=_folder_name(number, len(requests), request))
+            for number, request in enumerate(requests, start=1)
+        ),
+    )
+
+
+class _Process(Struct):
+    """A run that goes on: its process, and the thread that reads its lines."""
+
+    popen: subprocess.Popen[bytes]
+    reader: Thread
+    error: str | None = None
+
+
+@dataclass(kw_only=True)
+class SideBySide(Executor):
+    """Runs what is waiting in a process for each drive, all at once or so many as the batch says.
+
+    ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
+    ``resume_words`` are options for runs that have a record already and go on, ``output_words`` those of each
+    run for what other programs read of it. The first Ctrl-C stops all runs in order, the second interrupts
+    each, as it does a single run; a third leaves them to the kernel, which ends them with this process.
+    ``tune``: the host is set up for the scenario before the first run and put back behind the last; runs that
+    ask for the same find it made. ``shares`` are there once the drives were located.
+    """
+
+    resume_words: tuple[str, ...] = ()
+    output_words: Callable[[BatchEntry], Sequence[str]] = lambda _: ()
+    tune: Scenario | None = None
+    stopped: bool = False
+    shares: ProcessorShares | None = None
+    _drives: dict[int, LocatedDrive] = field(default_factory=dict)
+    _running: dict[int, _Process] = field(default_factory=dict)
+    _said: SimpleQueue[tuple[int, bytes]] = field(default_factory=SimpleQueue)
+    _next_start_s: float = 0.0
+    _decoder: msgspec.json.Decoder[EventLine] = field(default_factory=lambda: msgspec.json.Decoder(EventLine))
+
+    def _carry_out(self) -> None:
+        self.locate(measured=True)
+        try:
+            with self._tuned():
+                self._run_all()
+            self._report_all()
+        finally:
+            self._end_all()
+
+    def _tuned(self) -> AbstractContextManager[object]:
+        if self.tune is None:
+            return nullcontext()
+        changes = host_changes(self.roots, self.tune, lasting=False)
+        return tuned_host(changes, self.tune, self.roots, Journal.of_machine())
+
+    def locate(self, *, measured: bool) -> None:
+        """Find the drive of each run that waits, and share the processors out among them, once.
+
+        ``measured``: what the memory moves is measured first, which loads the host for some 0.2 s.
+        """
+        if self.shares is not None:
+            return
+        for index, entry in self._waiting():
+            try:
+                self._drives[index] = located(entry.request, self.roots)
+            except OpenptsError as error:
+                self._change(index, state=RunState.REFUSED, exit_code=error.exit_code, reason=str(error))
+        nodes = {index: drive.numa_node for index, drive in self._drives.items() if self._needs_cpus(index)}
+        cpus = os.sched_getaffinity(0)
+        self.shares = ProcessorShares.of(nodes, self.batch.at_most, cpus, self.roots)
+        at_once = list(self._drives.values())[: self.batch.at_most]
+        is_real = any(not names_simulated(drive.target) for drive in at_once)
+        memory = memory_for_batch(self.batch.batch_id, self.roots) if measured and is_real else None
+        limits = limits_together(at_once, len(cpus), self.roots, memory)
+        self.batch = replace(self.batch, host_limits=limits, memory=memory)
+
+    def _waiting(self) -> list[tuple[int, BatchEntry]]:
+        return [
+            (index, entry)
+            for index, entry in enumerate(self.batch.entries)
+            if entry.state is RunState.WAITING
+        ]
+
+    def _run_all(self) -> None:
+        passed_on = 0
+        with StopSignals(most=_INTERRUPTS_PASSED_ON) as signals:
+            while self._running or (self._waiting() and not self.stopped):
+                self.stopped = signals.wished
+                if passed_on < signals.noted:
+                    passed_on += 1
+                    for process in self._running.values():
+                        process.popen.send_signal(signal.SIGINT)
+                if not self.stopped:
+                    self._start_due()
+                self._hear()
+
+    def _start_due(self) -> None:
+        """Start what may start now: one run, if starts are staggered."""
+        for index, entry in self._waiting():
+            if len(self._running) >= (self.batch.at_most or len(self.batch.entries)):
+                return
+            if time.monotonic() < self._next_start_s:
+                return
+            if self._is_busy(index):
+                continue
+            try:
+                self._start(index, entry)
+            except OSError as error:  # no log on a full disk, no process: the others go on
+                self._set(index, state=RunState.REFUSED, reason=f"can't be started: {error.strerror}")
+            self._next_start_s = time.monotonic() + self.batch.stagger_s
+
+    def _is_busy(self, index: int) -> bool:
+        names = set(self._drives[index].names)
+        return any(names.intersection(self._drives[other].names) for other in self._running)
+
+    def _start(self, index: int, entry: BatchEntry) -> None:
+        drive, run_folder = self._drives[index], self.folder / entry.folder
+        shared = None if self.shares is None else self.shares.take(index)
+        cpus = None if shared is None else cpu_list(shared)
+        pinned = () if cpus is None else ("--cpus", cpus)
+        outputs = self.output_words(entry)
+        new, resumed = (*outputs, *pinned), (*outputs, *self.resume_words)
+        words = run_words(entry.request, drive, run_folder, new, resumed)
+        log = open_to_append(self.folder, f"{entry.folder}.log")
+        try:
+            popen = subprocess.Popen(
+                [sys.executable, "-m", "openpts_batch.drive_process", str(os.getpid()), *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                process_group=0,  # Ctrl-C is for the batch, which tells its runs in order
+            )
+        finally:
+            os.close(log)
+        reader = Thread(target=self._listen, args=(index, popen.stdout), name="batch", daemon=True)
+        reader.start()
+        self._running[index] = _Process(popen, reader)
+        self._set(
+            index,
+            state=RunState.RUNNING,
+            slot=drive.slot,
+            numa_node=drive.numa_node,
+            cpus=cpus,
+            started_at=now(),
+            ended_at=None,
+            exit_code=None,
+            reason=None,
+        )
+
+    def _needs_cpus(self, index: int) -> bool:
+        """Whether its processors are for the batch to choose; a simulated drive has no threads for I/O."""
+        words = self.batch.entries[index].request.test_words
+        chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in words)
+        return not chosen and not names_simulated(self._drives[index].target)
+
+    def _listen(self, index: int, stdout: IO[bytes]) -> None:
+        with stdout:
+            for raw in stdout:
+                self._said.put((index, raw))
+        self._said.put((index, b""))
+
+    def _hear(self) -> None:
+        """Wait until a run says something or a start is due, and take note of runs that have ended."""
+        due_s = self._next_start_s - time.monotonic()
+        self._take_in(min(_POLL_S, due_s) if due_s > 0 else _POLL_S)
+        for index, process in list(self._running.items()):
+            if process.popen.poll() is not None:
+                process.reader.join(_TIMEOUT_S)  # unless a program that the run has left holds the pipe
+                self._take_in(0.0)
+                self._end(index)
+
+    def _take_in(self, timeout_s: float) -> None:
+        """All lines that are there, and the first that comes in this time."""
+        with suppress(Empty):
+            while True:
+                index, raw = self._said.get(timeout=timeout_s)
+                timeout_s = 0.0
+                with suppress(msgspec.MsgspecError):  # the beginning of a line, of a run that was killed
+                    line = self._decoder.decode(raw)
+                    if isinstance(line, StreamFinished) and index in self._running:
+                        self._running[index].error = line.error
+                    self.listener(EntryOutput(index, line))
+
+    def _end(self, index: int) -> None:
+        """The process has ended: say what became of the run."""
+        process = self._running.pop(index)
+        if self.shares is not None:
+            self.shares.give_back(index)
+        outcome = self._outcome(self.batch.entries[index], process.popen.wait(), process.error)
+        self._change(index, ended_at=now())
+        self.batch = with_loaded_neighbors(self.batch, index)
+        self._set(index, **outcome)
+
+    def _outcome(self, entry: BatchEntry, code: int, error: str | None) -> Mapping[str, object]:
+        run_folder = self.folder / entry.folder
+        if code == -signal.SIGINT:  # passed on before the run could take it in
+            error = "stopped by the operator"
+        elif code < 0:
+            error = f"its process was ended by {signal.Signals(-code).name}"
+        elif code and error is None:
+            error = _last_words(self.folder, f"{entry.folder}.log") or f"its process ended with {code}"
+        state = outcome_of(run_folder, code)
+        return {"state": state, "exit_code": code, "reason": error}
+
+    def _end_all(self) -> None:
+        """Where the batch itself fails: no run goes on without it."""
+        for process in self._running.values():
+            process.popen.send_signal(signal.SIGTERM)
+        deadline_s = time.monotonic() + _TIMEOUT_S
+        for index, process in list(self._running.items()):
+            try:
+                process.popen.wait(max(0.0, deadline_s - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                continue
+            self._set(index, ended_at=now(), **self._outcome(self.batch.entries[index], _INTERRUPTED, None))
+
+    def _report_all(self) -> None:
+        for index, entry in enumerate(self.batch.entries):
+            if not entry.reports and has_record(self.folder / entry.folder):
+                self._report(index)
+
+
+def outcome_of(run_folder: Path, code: int) -> RunState:
+    """What became of a run whose process has ended with this code, negative for a signal."""
+    if not has_record(run_folder):
+        return RunState.INTERRUPTED if code == _INTERRUPTED or code < 0 else RunState.REFUSED
+    state = read_manifest(run_folder).state
+    return state if state in DONE else RunState.INTERRUPTED
+
+
+def _last_words(folder: Path, name: str) -> str:
+    """The last line of a log."""
+    with open_file(folder, name) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_WORDS_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()
+    return printable(next((line for line in reversed(lines) if line.strip()), "")).removeprefix("openpts: ")
+
+
+def _folder_name(number: int, count: int, request: RunRequest) -> str:
+    target = (request.target or request.slot or "").removeprefix("sim:").removeprefix("file:")
+    name = request.serial or Path(target.rpartition("?")[0] or target).stem
+    return folder_word(f"{number:0{len(str(count))}}-{name}")

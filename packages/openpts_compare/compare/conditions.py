@@ -1,0 +1,191 @@
+"""What the runs were made under, field by field, and where they differ."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from openpts_host.advice.table import ADVICE
+from openpts_pages.texts import NOT_REPORTED, fact_text
+from openpts.procedures.kit.header import first_known, of_cycle, purge_method, target_kind, write_cache
+from openpts.record.manifest import Manifest
+from openpts.report.condition_rows import condition_rows
+from openpts_compare.runs.measured_run import NO_CONDITION
+from openpts.units import format_capacity
+from openpts.vocabulary.purpose import Purpose, declared_rows
+from openpts_compare.compare.contenders import ComparedTest, RunComparison
+from openpts_compare.compare.measured_conditions import MEASURED
+
+_FIRMWARE: Final = "Firmware"
+_MODEL: Final = "Model"
+_NOT_SET: Final = "not set"
+_HOST: Final = (
+    ("System", "system"),
+    ("Motherboard", "motherboard"),
+    ("BIOS", "bios"),
+    ("CPU", "cpu"),
+    ("CPU clock", "cpu_clock"),
+    ("CPU package power", "cpu_package_power"),
+    ("Microcode", "microcode"),
+    ("Memory", "memory"),
+    ("Memory modules", "memory_modules"),
+    ("Operating system", "operating_system"),
+)
+# Of an engine's facts those that are chosen or built; the others are measured in each run.
+_ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
+
+
+class Field(Struct, frozen=True):
+    """One condition: for each name the different texts that its runs have.
+
+    ``judged`` is False for what makes a drive the drive it is, and for seeds: there a difference is none of
+    the conditions. So it is for what was measured, and lies too near to bear on figures.
+    """
+
+    label: str
+    values: tuple[tuple[str, ...], ...]
+    judged: bool = True
+
+    @property
+    def differs(self) -> bool:
+        """Whether runs that are compared were made under different conditions."""
+        return self.judged and len({text for texts in self.values for text in texts}) > 1
+
+
+class Conditions(Struct, frozen=True):
+    """The fields of a part of the comparison: ``test`` is empty for those of all tests."""
+
+    test: str
+    names: tuple[str, ...]
+    fields: tuple[Field, ...]
+
+    @property
+    def differing(self) -> tuple[Field, ...]:
+        """Fields in which the runs differ."""
+        return tuple(field for field in self.fields if field.differs)
+
+
+def conditions_of(comparison: RunComparison) -> tuple[Conditions, ...]:
+    """Conditions that all tests share, then each test's own; tests that only one set has are not compared."""
+    groups = [[run.manifest for run in comparison.runs_of(name)] for name in comparison.names]
+    shared = Conditions("", comparison.names, tuple(_shared_fields(groups)))
+    return (shared, *(_of_test(test) for test in comparison.tests if len(test.contenders) > 1))
+
+
+def _measured_of(test: ComparedTest) -> Iterable[Field]:
+    """What any of the runs has measured of its conditions, which are those of its test alone."""
+    groups = [[run.run for run in one.runs] for one in test.contenders]
+    for one in MEASURED:
+        read = [[one.read(run) for run in group] for group in groups]
+        every = [value for group in read for value in group]
+        if any(value is not None for value in every):
+            texts = tuple(tuple(dict.fromkeys(map(one.text, group))) for group in read)
+            yield Field(one.label, texts, judged=one.differs(every))
+
+
+_Read = Callable[[Manifest], str]
+_Groups = Sequence[Sequence[Manifest]]
+
+
+def _shared_fields(groups: _Groups) -> Iterable[Field]:
+    """What runs of all tests have: of each group the different texts, in a place of their own."""
+    for label, read in _IDENTITY:
+        yield _field(label, read, groups, judged=False)
+    models = _field(_MODEL, _of("dut", "model"), groups).values
+    # another model has another firmware by nature; the same model with another one is another drive
+    yield _field(_FIRMWARE, _of("dut", "firmware"), groups, judged=len(set(models)) == 1)
+    for label, read in _JUDGED:
+        yield _field(label, read, groups)
+    for label, key in _HOST:
+        yield _field(f"Host: {label}", _of("host", key), groups)
+    yield from _purpose(groups)
+    yield from _settings(groups)
+    for key in _ENGINE:
+        if any(key in made.engine for group in groups for made in group):
+            yield _field(f"Engine: {key.replace('_', ' ')}", _of("engine", key, _NOT_SET), groups)
+
+
+# SOL-GEN-11
+def _settings(groups: _Groups) -> Iterable[Field]:
+    """How the host was set up, without its states, which differ from minute to minute."""
+    runs = [made for group in groups for made in group]
+    for advice in ADVICE:
+        if any(advice.key in made.host_before for made in runs):
+            yield _field(
+                f"Setting: {advice.title}", _of("host_before", advice.key), groups, judged=not advice.is_state
+            )
+
+
+def _purpose(groups: _Groups) -> Iterable[Field]:
+    """What the drives are for; of all that, the settings of the host's BIOS may have changed the figures."""
+    runs = [made for group in groups for made in group]
+    keys = {key: label for made in runs for key, label, _ in declared_rows(made.purpose)}
+    for key in (key for key in Purpose.__struct_fields__ if key in keys):
+        yield _field(f"Purpose: {keys[key]}", _declared(key), groups, judged=key == "bios")
+
+
+def _declared(key: str) -> _Read:
+    return lambda manifest: (
+        "; ".join(text for declared, _, text in declared_rows(manifest.purpose) if declared == key)
+        or "not declared"
+    )
+
+
+def _of(facts: str, key: str, missing: str = NOT_REPORTED) -> _Read:
+    """Reader of one fact of a manifest."""
+    return lambda manifest: fact_text(getattr(manifest, facts), key, missing)
+
+
+def _path(key: str) -> _Read:
+    return lambda manifest: first_known(key, manifest.dut, manifest.host)
+
+
+_IDENTITY: Final[tuple[tuple[str, _Read], ...]] = (
+    ("Manufacturer", _of("dut", "manufacturer")),
+    (_MODEL, _of("dut", "model")),
+    ("Serial number", _of("dut", "serial")),
+    ("User capacity", lambda manifest: format_capacity(manifest.target.user_capacity_bytes)),
+    ("Interface", _of("dut", "interface")),
+    ("Form factor", _of("dut", "form_factor")),
+    ("NAND type", _of("dut", "nand_type")),
+    ("Simulated", lambda manifest: str(manifest.target.simulation or "no")),
+)
+_JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
+    ("Class", lambda manifest: manifest.conditions.drive_class.value),
+    ("Kind of target", target_kind),
+    ("Sector size", lambda manifest: f"{manifest.target.sector_bytes:,} bytes"),
+    ("File system", _path("file_system")),
+    ("PCIe", _path("pcie")),
+    ("HBA", _path("hba")),
+    ("Purge method", purge_method),
+    ("Write cache", lambda manifest: write_cache(of_cycle(manifest.write_caches, 1))),
+    ("Imported", lambda manifest: "no" if manifest.imported is None else manifest.imported.tool),
+    ("Shortened", lambda manifest: "yes" if manifest.shortened else "no"),
+    ("State of the run", lambda manifest: manifest.state.value),
+    ("Scenario", lambda manifest: str(manifest.scenario or "not declared")),
+    ("Kernel", _of("software", "kernel")),
+    ("Kernel's command line", _of("software", "kernel_command_line")),
+    ("Test software", _of("software", "test_software")),
+)
+
+
+def _field(label: str, read: _Read, groups: _Groups, *, judged: bool = True) -> Field:
+    values = tuple(tuple(dict.fromkeys(read(made) for made in group)) for group in groups)
+    return Field(label, values, judged)
+
+
+def _of_test(test: ComparedTest) -> Conditions:
+    """The conditions of the test's stimulus; a field that a run does not have was not set."""
+    rows = [[list(condition_rows(run.manifest.conditions)) for run in one.runs] for one in test.contenders]
+    values = [[{name: value for name, _, value in run} for run in runs] for runs in rows]
+    labels = {name: label for runs in rows for run in runs for name, label, _ in run}
+    fields = tuple(
+        Field(
+            label,
+            tuple(tuple(dict.fromkeys(run.get(name, _NOT_SET) for run in runs)) for runs in values),
+            judged=name not in NO_CONDITION,
+        )
+        for name, label in labels.items()
+    )
+    names = tuple(one.name for one in test.contenders)
+    return Conditions(test.test, names, (*fields, *_measured_of(test)))

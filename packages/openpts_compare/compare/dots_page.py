@@ -1,0 +1,188 @@
+"""Every run of every set as a dot beside the base's median, and the values that the dots are drawn from."""
+
+from itertools import takewhile
+
+from msgspec import structs
+
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Cells, labels_axis, rows_table
+from openpts_pages.measure import Measured
+from openpts_pages.model import HEIGHT_PX, Axis, Block, Cell, Figure, PlotRule, Series, Table, Verdict
+from openpts_pages.plots.font_metrics import text_width_px
+from openpts_compare.compare.contenders import ComparedRun, ComparedTest
+from openpts_compare.compare.metrics import Metric
+from openpts_compare.compare.overlays import color_of
+
+_MARGIN = 0.06
+_SPAN_FOR_LOG = 10
+# Names of key values beside each other below a plot, and the air between two of them.
+_AXIS_PX = 510
+_BETWEEN_PX = 10
+_HEIGHT_OF_SEVERAL_PX = 240
+_TIMES_AS_FAR = 5
+_LEAST_REACH_PCT = 10
+_CUT = (
+    "At the edge of a plot, with its value: what is so far from the other key values that these would all be "
+    "on one line."
+)
+
+
+def dots_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block, ...]:
+    """The figure with its table, of the key values that a set has; a sentence where there is none."""
+    metrics = tuple(metric for metric in metrics if _reference(metric))
+    if not metrics:
+        return (Verdict(f"{test.title}: no key value to plot.", "fail"),)
+    table, series = _table_and_series(test, metrics)
+    groups = _groups([metric.name for metric in metrics])
+    figures = [
+        _figure(test, [metrics[place].name for place in group], table, _series_of(series, group), letter)
+        for group, letter in zip(groups, _letters(len(groups)), strict=True)
+    ]
+    cut = [figure for figure in figures if _is_cut(figure, table)]
+    remark = (Verdict(_CUT),) if cut else ()
+    return (*figures, *remark, table)
+
+
+def _groups(names: list[str]) -> list[list[int]]:
+    """The places of the key values, as many together as have room for their names on an axis."""
+    groups: list[list[int]] = []
+    for place in range(len(names)):
+        if groups and _fit([names[other] for other in (*groups[-1], place)]):
+            groups[-1].append(place)
+        else:
+            groups.append([place])
+    return groups
+
+
+def _fit(names: list[str]) -> bool:
+    _, labels = _short_names(names)
+    return len(labels) * (_BETWEEN_PX + max(map(text_width_px, labels))) <= _AXIS_PX
+
+
+def _letters(count: int) -> list[str]:
+    """Suffixes of plot numbers, ``a`` ... ``z``, ``aa`` ...; none for a single plot."""
+    return [f"{chr(ord('a') + n % 26) * (n // 26 + 1)}" for n in range(count)] if count > 1 else [""]
+
+
+def _series_of(series: tuple[Series, ...], group: list[int]) -> tuple[Series, ...]:
+    return tuple(structs.replace(one, lines=tuple(one.lines[place] for place in group)) for one in series)
+
+
+def _values(table: Table, series: tuple[Series, ...]) -> list[list[float]]:
+    """Values of all runs, a list per key value."""
+    return [
+        [cell.value for line in lines for cell in table.rows[line].cells if cell.value is not None]
+        for lines in zip(*(one.lines for one in series), strict=True)
+    ]
+
+
+def _is_cut(figure: Figure, table: Table) -> bool:
+    low, high = figure.y.domain
+    return any(not low <= value <= high for of_key in _values(table, figure.series) for value in of_key)
+
+
+def _figure(
+    test: ComparedTest, names: list[str], table: Table, series: tuple[Series, ...], letter: str
+) -> Figure:
+    by_key = _values(table, series)
+    values = [value for of_key in by_key for value in of_key]
+    prefix, labels = _short_names(names)
+    whose = test.base or test.contenders[0]
+    title = f"{test.title}: each run in % of the median of {whose.name}"
+    return Figure(
+        id=f"compare-{test.test}-dots{f'-{letter}' if letter else ''}",
+        number=f"Plot X-COMPARE-{test.test.upper()}-1{letter}",
+        title=title,
+        kind="strip",
+        table_id=table.id,
+        x=labels_axis(f"Key value{f' ({prefix})' if prefix else ''}", labels),
+        y=_axis(f"% of the median of {whose.name}", by_key),
+        alt=f"{title}: {len(values)} values, from {cells.fixed(min(values), 1)} to "
+        f"{cells.fixed(max(values), 1)} %.",
+        series=series,
+        rules=(PlotRule("base", 100, "average"),),
+        height_px=_HEIGHT_OF_SEVERAL_PX if letter else HEIGHT_PX,
+    )
+
+
+def _near(by_key: list[list[float]]) -> list[float]:
+    """The values without those of key values so far from 100 % that all others would be a flat line.
+
+    These are half of them at most, each several times as far as the next nearer one.
+    """
+    by_reach = sorted(by_key, key=_reach)
+    kept = len(by_reach)
+    while kept > 1 and 2 * (kept - 1) >= len(by_reach):
+        if _reach(by_reach[kept - 1]) <= _TIMES_AS_FAR * max(_reach(by_reach[kept - 2]), _LEAST_REACH_PCT):
+            break
+        kept -= 1
+    return [value for of_key in by_reach[:kept] for value in of_key]
+
+
+def _reach(values: list[float]) -> float:
+    return max((abs(value - 100) for value in values), default=0.0)
+
+
+def _axis(title: str, by_key: list[list[float]]) -> Axis:
+    values = _near(by_key)
+    low, high = min(*values, 100.0), max(*values, 100.0)
+    if low > 0 and high > _SPAN_FOR_LOG * low:
+        return ticks.log_axis(title, (low, high))
+    margin = max(_MARGIN * (high - low), 0.5)
+    return ticks.linear_axis(title, low - margin, high + margin)
+
+
+def _short_names(names: list[str]) -> tuple[str, tuple[str, ...]]:
+    """The words that all names begin with, and what is left of each."""
+    words = [name.split(" ") for name in names]
+    alike = list(takewhile(lambda column: len(set(column)) == 1, zip(*words, strict=False)))
+    count = min(len(alike), *(len(each) - 1 for each in words)) if len(names) > 1 else 0
+    return " ".join(words[0][:count]).rstrip(",:"), tuple(" ".join(each[count:]) for each in words)
+
+
+def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Table, tuple[Series, ...]]:
+    """A row for each key value of each set, its runs as columns; a series for each set, cold runs apart."""
+    rows: list[Cells] = []
+    series: list[Series] = []
+    width = max((len(run.runs) for run in test.contenders), default=1)
+    for number, contender in enumerate(test.contenders):
+        for cold in (False, True):
+            if not (contender.cold if cold else contender.warm):
+                continue
+            name = f"{contender.name}, cold" if cold else contender.name
+            lines = tuple(range(len(rows), len(rows) + len(metrics)))
+            place = len(test.contenders) + number if cold else number
+            series.append(Series(name, "row", lines, color_of(place), style="points"))
+            own = contender.cold if cold else contender.warm
+            rows += [_row(metric, own, name, width) for metric in metrics]
+    table = rows_table(
+        f"compare-{test.test}-runs",
+        f"{test.title}: the runs one by one, in % of the median of {(test.base or test.contenders[0]).name}",
+        " | ".join(["Key value and set:<2.2", *(f"Run {number}" for number in range(1, width + 1))]),
+        rows,
+        group="Run",
+        note="Below each share: the value itself.",
+    )
+    return table, tuple(series)
+
+
+def _row(metric: Metric, runs: tuple[ComparedRun, ...], name: str, width: int) -> Cells:
+    reference = _reference(metric)
+    found = [_cell(run.key_value(metric.key), reference) for run in runs]
+    return (f"{metric.title} - {name}", *found, *["-"] * (width - len(found)))
+
+
+def _reference(metric: Metric) -> float | None:
+    """What 100 % is: the base's median, or the first there is; None if it is not above 0."""
+    sets = [metric.base] if metric.base else [one.runs for one in metric.sets if one.runs]
+    return sets[0].median if sets and sets[0].median > 0 else None
+
+
+def _cell(value: Measured | None, reference: float | None) -> Cell:
+    if value is None or value.comparable is None:
+        return cells.missing("not measured" if value is None else value.note)
+    if reference is None:
+        return Cell("n/a", note=value.text, tone="missing")
+    share = 100 * value.comparable / reference
+    note = f"{value.text}; {value.state}" if value.state else value.text
+    return Cell(cells.fixed(share, 1), share, note)

@@ -1,0 +1,150 @@
+"""A limit as an operator writes it: ``iops.rnd-4k-rw0 >= 180 k``, ``lat.rnd-4k-rw0.p99.99 <= +10 %``."""
+
+import re
+from fractions import Fraction
+from typing import Final
+
+from msgspec import Struct
+
+from openpts.errors import UsageError
+from openpts_pages import cells
+from openpts_compare.runs.reference import unit_of_name
+from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US
+
+_LIMIT: Final = re.compile(
+    r"\s*(?P<measure>.*?)\s*(?P<sign>>=|<=|≥|≤|=>|=<|==|!=|>|<|=)\s*(?P<bound>.*?)\s*", re.DOTALL
+)
+_BOUND: Final = re.compile(
+    r"(?P<number>[+-]?(?:[0-9][0-9,_]{0,30}(?:\.[0-9]{1,30})?|\.[0-9]{1,30})(?:e[+-]?[0-9]{1,2})?)"
+    r"\s*(?P<unit>[^0-9+.-].*)?",
+    re.IGNORECASE,
+)
+_SIGNS: Final = {">=": True, "≥": True, "<=": False, "≤": False}
+_GROUPED: Final = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?![0-9,])")
+_NEVER_NEGATIVE: Final = {"time", "rate", "size", "IOPS", "power"}
+_TIMES: Final = {"x", "×", "times"}
+_SI: Final = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
+_FACTORS: Final[dict[str, tuple[str, Fraction]]] = {
+    **{unit: ("time", Fraction(ns)) for unit, ns in (
+        ("ns", 1), ("us", NS_PER_US), ("µs", NS_PER_US), ("μs", NS_PER_US), ("ms", NS_PER_MS),
+        ("nsec", 1), ("usec", NS_PER_US), ("msec", NS_PER_MS),
+        ("s", NS_PER_S), ("min", 60 * NS_PER_S), ("h", 3600 * NS_PER_S),
+    )},
+    **{f"{prefix}b/s": ("rate", Fraction(size)) for prefix, size in _SI.items()},
+    **{f"{prefix}ib/s": ("rate", Fraction(1024**n)) for n, prefix in enumerate("kmg", 1)},
+    **{f"{prefix}b": ("size", Fraction(1000**n)) for n, prefix in enumerate(("", "k", "m", "g", "t"))},
+    **{f"{prefix}iops": ("IOPS", Fraction(size)) for prefix, size in _SI.items()},
+    **{f"{prefix} iops": ("IOPS", Fraction(size)) for prefix, size in _SI.items()},
+    **{prefix: ("count", Fraction(size)) for prefix, size in _SI.items() if prefix},
+    "mw": ("power", Fraction(1, 1000)),
+    "w": ("power", Fraction(1)),
+}  # fmt: skip
+_HOW: Final = "write for example 'iops.rnd-4k-rw0 >= 180 k' or, against a baseline, '>= -3 %' or '<= 1.1 x'"
+
+
+class Bound(Struct, frozen=True):
+    """What ``measure``, in the operator's words, has to reach or must not exceed.
+
+    ``number`` is in ``unit``, also in the operator's words, and in that of the measure without one. That of a
+    relative bound is the share of the baseline: 0.97 of ``>= -3 %``.
+    """
+
+    measure: str
+    at_least: bool
+    number: Fraction
+    unit: str = ""
+    is_relative: bool = False
+    note: str = ""
+
+    @property
+    def share(self) -> float:
+        """Bound of a relative limit as a ratio to the baseline."""
+        return float(self.number)
+
+    def value_in(self, unit: str) -> float:
+        """The bound in a measure's unit. Raises UsageError where it is of another kind."""
+        written = " ".join(self.unit.lower().split())
+        own_kind, own_factor = _FACTORS.get(unit.lower(), (unit or "count", Fraction(1)))
+        if self.number < 0 and own_kind in _NEVER_NEGATIVE:
+            raise UsageError(
+                f"{self.measure}: the measure is in {unit}, which is never below 0; for a change against the "
+                f"baseline write {number_text(float(self.number))} %"
+            )
+        if not written or written == unit.lower():
+            return float(self.number)
+        kind, factor = _FACTORS.get(written, (None, Fraction(1)))
+        if kind != own_kind and (kind, own_kind) != ("count", "IOPS"):
+            measured = f"is in {unit}" if unit else "has no unit"
+            raise UsageError(f"{self.measure}: the bound is in {self.unit!r}, and the measure {measured}")
+        return float(self.number * factor / own_factor)
+
+    def text_in(self, unit: str) -> str:
+        """The bound in words: ``at least 180,000 IOPS``, ``at least -3 % against the baseline``."""
+        return self.as_written if self.is_relative else self._text(self.value_in(unit), unit)
+
+    @property
+    def as_written(self) -> str:
+        """Bound in the operator's own unit, for measures whose unit is unknown."""
+        if self.is_relative:
+            return self._text(self.share, "against the baseline")
+        return self._text(float(self.number), self.unit)
+
+    def _text(self, value: float, unit: str) -> str:
+        number = f"{signed_pct(value)} %" if self.is_relative else number_text(value)
+        return f"{'at least' if self.at_least else 'at most'} {number} {unit}".rstrip()
+
+
+def bound_of(text: str, note: str = "") -> Bound:
+    """Read a limit in one line. Raises UsageError."""
+    match = _LIMIT.fullmatch(text)
+    if match is None or not match["measure"]:
+        raise UsageError(f"{text!r} is not a limit: {_HOW}")
+    if match["sign"] not in _SIGNS:
+        raise UsageError(f"{text!r}: {match['sign']} is not a comparison of limits, use >= or <=")
+    return side_of(match["measure"], match["bound"], at_least=_SIGNS[match["sign"]], note=note)
+
+
+def side_of(measure: str, bound: str, *, at_least: bool, note: str = "") -> Bound:
+    """Read one side of a limit, such as ``180 k``. Raises UsageError."""
+    match = _BOUND.fullmatch(bound.strip().replace("\N{MINUS SIGN}", "-"))
+    if match is None:
+        raise UsageError(f"{measure}: {bound!r} is not a bound: {_HOW}")
+    if "," in match["number"] and not _GROUPED.match(match["number"]):
+        raise UsageError(
+            f"{measure}: the comma in {bound!r} does not separate thousands, as it does in 1,500; "
+            "write a point before decimals"
+        )
+    number = Fraction(match["number"].replace(",", "").replace("_", ""))
+    unit = (match["unit"] or "").strip()
+    if unit.lower() in _TIMES:
+        return _relative(measure, number, bound, at_least=at_least, note=note)
+    if unit == "%" and match["number"][0] in "+-":
+        return _relative(measure, 1 + number / 100, bound, at_least=at_least, note=note)
+    return Bound(measure, at_least, number, unit or unit_of_name(measure), note=note)
+
+
+def _relative(measure: str, share: Fraction, bound: str, *, at_least: bool, note: str) -> Bound:
+    if share <= 0:
+        raise UsageError(f"{measure}: {bound!r} leaves nothing of the baseline; {_HOW}")
+    return Bound(measure, at_least, share, is_relative=True, note=note)
+
+
+def refuse_unsigned(bound: Bound, unit: str) -> None:
+    """Raise UsageError for ``5 %`` of a measure that is not in per cent: it could mean two things."""
+    if bound.unit == "%" and unit != "%":
+        number = number_text(float(bound.number))
+        raise UsageError(
+            f"{bound.measure}: {number} % is ambiguous, the measure is in {unit or 'no unit'}; "
+            f"write +{number} % or -{number} % for a change against the baseline"
+        )
+
+
+def number_text(value: float) -> str:
+    """Number with six significant digits at most; whole numbers in full."""
+    return cells.fixed(value, 0) if value == int(value) and abs(value) < 1e15 else f"{value:,.6g}"
+
+
+def signed_pct(share: float) -> str:
+    """A share of the baseline as a change in per cent: ``-3``."""
+    change = 100 * (share - 1)
+    return f"{change:+.3g}" if abs(change) > 1e-9 else "+0"

@@ -1,0 +1,318 @@
+"""Holds runs against limits: a verdict for each limit, with the reason where there is none."""
+
+import math
+from collections.abc import Sequence
+from statistics import fmean
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from openpts.analysis.ratio import ErrorRule, Ratio
+from openpts.analysis.run_comparison import RunSet, ratio_between
+from openpts.did_you_mean import nearest_word
+from openpts.errors import UsageError
+from openpts_compare.limits.baseline import HeldAgainst
+from openpts_compare.limits.bound import Bound, refuse_unsigned
+from openpts_compare.limits.conditions import judge_required
+from openpts_compare.limits.limits_file import Allowed, LimitSet
+from openpts_compare.limits.words import fewer_runs, more_runs, ratio_words, too_many_runs
+from openpts.procedures.registry import PROCEDURES
+from openpts_compare.runs.measured_run import OF_SUBJECTS, Figure, MeasuredRun, test_named
+from openpts_compare.runs.reference import words_of
+from openpts_compare.runs.repeats import drift_of, repeated_run
+from openpts.units import format_count
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of, worst
+
+_TO_ALLOW: Final = (
+    'allow = ["{0}"] in the limits file, or `openpts gate --allow "{0}"`, judges it all the same'
+)
+
+
+class GateResult(Struct, frozen=True):
+    """The verdicts of a gate in the order of its limits: conditions first, those that tests have last.
+
+    ``allowed`` is what was judged all the same. ``left_out`` counts relative limits that a run without a
+    baseline was not held against.
+    """
+
+    judged: tuple[JudgedLimit, ...]
+    rule: ErrorRule
+    allowed: tuple[Allowed, ...] = ()
+    left_out: int = 0
+
+    @property
+    def verdict(self) -> Judgement:
+        """One for all."""
+        return whole_of(self.judged)
+
+
+def judge(limits: LimitSet, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst] = ()) -> GateResult:
+    """Hold runs against limits, relative ones against a baseline.
+
+    Raises UsageError for a limit of what no run measures, or in the wrong unit.
+    """
+    for bound in limits.bounds:
+        _refuse_unknown(bound, runs)
+    judged = [
+        _relative(bound, limits, runs, baseline) if bound.is_relative else _absolute(bound, limits, runs)
+        for bound in limits.bounds
+    ]
+    return _with_conditions(limits, judged, runs, baseline)
+
+
+def judge_finished(limits: LimitSet, run: MeasuredRun, baseline: Sequence[HeldAgainst] = ()) -> GateResult:
+    """As ``judge``, for one run: limits of other tests are left out, and relative ones without a baseline.
+
+    A limit of what the run does not measure, or in the wrong unit, has no verdict: no run is lost for a word.
+    """
+    own = [bound for bound in limits.bounds if test_named(bound.measure) in {"", run.test}]
+    bases = [one for one in baseline if one.test == run.test]
+    held = [bound for bound in own if bases or not bound.is_relative]
+    judged = []
+    for bound in held:
+        try:
+            judged.append(
+                _relative(bound, limits, (run,), bases)
+                if bound.is_relative
+                else _absolute(bound, limits, (run,))
+            )
+        except UsageError as error:
+            judged.append(_nothing(bound, str(error)))
+    result = _with_conditions(limits, judged, (run,), bases)
+    return replace(result, left_out=len(own) - len(held))
+
+
+def refuse_undecidable(limits: LimitSet, test: str, baseline: Sequence[MeasuredRun]) -> None:
+    """Raise UsageError for a relative limit on which one run of the test could have no verdict."""
+    for bound in limits.bounds:
+        if bound.is_relative and test_named(bound.measure) in {"", test}:
+            of_test = [run for run in baseline if run.test == test]
+            if of_test:
+                _refuse_unknown(bound, baseline)
+            bases = [(figure, run) for run in of_test if (figure := run.find(bound.measure))]
+            few = "" if len(bases) > 1 else f"it needs a baseline of two runs of {test} or more"
+            if reason := few or _incomparable(bases, bases, limits):
+                raise UsageError(
+                    f"{bound.measure} {bound.as_written} can't be judged: {reason}; name such runs with "
+                    "--baseline, or run without --limits and use `openpts gate` afterwards"
+                )
+
+
+def _with_conditions(
+    limits: LimitSet,
+    judged: Sequence[JudgedLimit],
+    runs: Sequence[MeasuredRun],
+    baseline: Sequence[HeldAgainst],
+) -> GateResult:
+    """With the conditions in front, and behind them the limits that tests have of their own."""
+    required = judge_required(limits.required, runs, baseline)
+    own = (replace(one, name=f"{run.test}.{one.name}") for run in runs for one in run.content.limits)
+    return GateResult((*required, *judged, *own), limits.rule, limits.allowed)
+
+
+def _refuse_unknown(bound: Bound, runs: Sequence[MeasuredRun]) -> None:
+    """A test that was not run is no mistake of the file's; a measure that none of the runs has is one."""
+    if any(run.find(bound.measure) for run in runs):
+        return
+    tests = {run.test for run in runs}
+    if test_named(bound.measure) and test_named(bound.measure) not in tests:
+        return
+    raise UsageError(f"no run measures {bound.measure!r}: {nearest(bound.measure, runs)}")
+
+
+def nearest(measure: str, runs: Sequence[MeasuredRun]) -> str:
+    """The known name that is most like one, in words; without one, how to see all."""
+    known: dict[str, str] = {}
+    for name in (name for run in runs for name in run.names()):
+        known.setdefault(" ".join(words_of(name)), name)
+    listed = "`openpts gate RUN` lists what a run measures"
+    if subject := next((found for run in runs if (found := run.subject(measure))), ""):
+        return f"did you mean {subject}.{OF_SUBJECTS[0]}? {listed}"
+    near = nearest_word(" ".join(words_of(measure)), known)
+    if near is not None:
+        return f"did you mean {known[near]}? {listed}"
+    test = nearest_word(measure.partition(".")[0], PROCEDURES)
+    return f"did you mean the test {test}? {listed}" if test and test not in measure else listed
+
+
+def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun]) -> JudgedLimit:
+    """The verdict on the run that keeps the limit worst."""
+    found = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
+    if not found:
+        return _unmeasured(bound, runs)
+    if lacking := _lacking(bound, found, runs):
+        return _nothing(bound, lacking)
+    return worst([_of_run(bound, limits, figure, run, len(found)) for figure, run in found])
+
+
+def _lacking(bound: Bound, found: Sequence[tuple[Figure, HeldAgainst]], runs: Sequence[HeldAgainst]) -> str:
+    """The run that does not measure what others of its test do; empty if all do."""
+    tests = {run.test for _, run in found}
+    lacking = [run for run in runs if run.test in tests and run.find(bound.measure) is None]
+    return f"{lacking[0].folder} does not measure it" if lacking else ""
+
+
+def _unmeasured(bound: Bound, runs: Sequence[MeasuredRun]) -> JudgedLimit:
+    test = test_named(bound.measure)
+    if test and all(run.test != test for run in runs):
+        return _nothing(bound, f"no run of {test}")
+    return _nothing(bound, f"the run does not measure it: {nearest(bound.measure, runs)}")
+
+
+def _nothing(bound: Bound, reason: str) -> JudgedLimit:
+    return JudgedLimit(
+        bound.measure,
+        bound.as_written,
+        Judgement.NO_VERDICT,
+        reason,
+        is_relative=bound.is_relative,
+        note=bound.note,
+    )
+
+
+def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: MeasuredRun, runs: int) -> JudgedLimit:
+    refuse_unsigned(bound, figure.unit)
+    value, asked = figure.value, bound.value_in(figure.unit)
+    reason = _doubt(figure, run, limits) or _deviations(run, limits)
+    if value is None or reason:
+        judgement = Judgement.NO_VERDICT
+    else:
+        judgement = (
+            Judgement.PASS if (value >= asked if bound.at_least else value <= asked) else Judgement.FAIL
+        )
+    where = f"{run.folder}: " if reason and runs > 1 else ""
+    return JudgedLimit(
+        name=figure.name,
+        limit=bound.text_in(figure.unit),
+        judgement=judgement,
+        reason=f"{where}{reason}",
+        unit=figure.unit,
+        at_least=asked if bound.at_least else None,
+        at_most=None if bound.at_least else asked,
+        value=value,
+        runs=runs,
+        rounds_spread_pct=figure.rounds_spread_pct,
+        note=bound.note,
+    )
+
+
+def _doubt(figure: Figure, run: HeldAgainst, limits: LimitSet) -> str:
+    """Why a figure of a run can't be judged; empty where it can."""
+    if figure.value is None:
+        return figure.missing or "not measured"
+    if run.unfinished:
+        return run.unfinished
+    if figure.state and Allowed.NOT_STEADY not in limits.allowed:
+        return f"{_unsteady(figure.state)}: {_TO_ALLOW.format(Allowed.NOT_STEADY)}"
+    return ""
+
+
+def _unsteady(state: str) -> str:
+    words = "not of steady state"
+    return state if state.startswith(words) else f"{words} ({state})"
+
+
+def _deviations(run: MeasuredRun, limits: LimitSet) -> str:
+    ledger = run.run.ledger
+    if not ledger or Allowed.DEVIATIONS in limits.allowed:
+        return ""
+    count = format_count(len(ledger), "deviation")
+    return f"{count} recorded ({ledger[0].used}): {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
+
+
+def _relative(
+    bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
+) -> JudgedLimit:
+    """The verdict on the ratio of two sets of runs."""
+    candidates = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
+    bases = [(figure, run) for run in baseline if (figure := run.find(bound.measure)) is not None]
+    if not candidates:
+        return _unmeasured(bound, runs)
+    figure = candidates[0][0]
+    row = JudgedLimit(
+        name=figure.name,
+        limit=bound.text_in(figure.unit),
+        judgement=Judgement.NO_VERDICT,
+        unit="x",
+        at_least=bound.share if bound.at_least else None,
+        at_most=None if bound.at_least else bound.share,
+        is_relative=True,
+        runs=len(candidates),
+        base_runs=len(bases),
+        rounds_spread_pct=mean_rounds_spread([one for one, _ in (*candidates, *bases)]),
+        note=bound.note,
+    )
+    lacking = _lacking(bound, (*candidates, *bases), (*runs, *baseline))
+    if reason := lacking or _incomparable(candidates, bases, limits):
+        return replace(row, reason=reason)
+    base_set, run_set = _set_of(bases), _set_of(candidates)
+    if min(base_set.low, run_set.low) <= 0:
+        return replace(row, reason="a value is not above 0: there is no ratio")
+    for found, side in ((base_set, bases), (run_set, candidates)):
+        if drifting := drift_of(found.values, [run for _, run in side]):
+            return replace(row, reason=drifting)
+    ratio = ratio_between(base_set, run_set)
+    if ratio is None:
+        single = run_set.median / base_set.median
+        return replace(row, value=single, reason=fewer_runs(single))
+    return _decided(row, bound, ratio, limits.rule)
+
+
+def _set_of(side: Sequence[tuple[Figure, HeldAgainst]]) -> RunSet:
+    """Figures of runs that all have a value, as a comparison puts them together."""
+    values = tuple(figure.value for figure, _ in side if figure.value is not None)
+    return RunSet(values, Better.UNJUDGED, made=tuple(run.made for _, run in side))
+
+
+def _decided(row: JudgedLimit, bound: Bound, ratio: Ratio, rule: ErrorRule) -> JudgedLimit:
+    """Fail where the interval is on the wrong side of the limit, pass where it is on the right one."""
+    asked = bound.share
+    if bound.at_least:
+        low, high = ratio.low(rule.miss_share), ratio.high(rule.alarm_share)
+        passed, failed = low >= asked, high < asked
+    else:
+        low, high = ratio.low(rule.alarm_share), ratio.high(rule.miss_share)
+        passed, failed = high <= asked, low > asked
+    row = replace(
+        row,
+        value=ratio.value,
+        low=low,
+        high=None if math.isinf(high) else high,
+        runs_spread_pct=ratio.spread_pct,
+    )
+    words = ratio_words(ratio.value, low, high, ratio)
+    if ratio.runs > rule.most_runs:
+        return replace(row, reason=f"{words}; {too_many_runs(rule)}")
+    if passed or failed:
+        return replace(row, judgement=Judgement.PASS if passed else Judgement.FAIL, reason=words)
+    return replace(row, reason=f"{words}; {more_runs(ratio, rule)}")
+
+
+def _incomparable(
+    candidates: Sequence[tuple[Figure, HeldAgainst]],
+    bases: Sequence[tuple[Figure, HeldAgainst]],
+    limits: LimitSet,
+) -> str:
+    """Why two sets can't be held against each other; empty where they can."""
+    if not bases:
+        return f"no baseline: `openpts gate RUN... --baseline RUN...` with runs of {candidates[0][1].test}"
+    for figure, run in (*candidates, *bases):
+        if reason := _doubt(figure, run, limits):
+            return f"{run.folder}: {reason}"
+    every = [run for _, run in (*candidates, *bases)]
+    if len({run.test for run in every}) > 1:
+        return "the baseline is of another test"
+    if len({run.conditions for run in every}) > 1 and Allowed.CONDITIONS not in limits.allowed:
+        to_allow = _TO_ALLOW.format(Allowed.CONDITIONS)
+        return f"the runs were made under different conditions: `openpts compare` shows which; {to_allow}"
+    if len({run.deviations for run in every}) > 1 and Allowed.DEVIATIONS not in limits.allowed:
+        return f"the runs deviate differently: {_TO_ALLOW.format(Allowed.DEVIATIONS)}"
+    return repeated_run([run for _, run in candidates], [run for _, run in bases])
+
+
+def mean_rounds_spread(figures: Sequence[Figure]) -> float | None:
+    """The spread between rounds, as the mean over runs; None where none has rounds."""
+    spreads = [one.rounds_spread_pct for one in figures if one.rounds_spread_pct is not None]
+    return fmean(spreads) if spreads else None

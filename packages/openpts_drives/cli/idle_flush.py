@@ -1,0 +1,160 @@
+"""`openpts idle-flush`: leave a drive alone until its background work is done."""
+
+from typing import Any, Final, Self
+
+import click
+from msgspec import Struct
+
+from openpts.analysis.settling import IdleObservation, Settling
+from openpts.cli.number_types import FiniteRange
+from openpts.cli.options import argument, flag, option, with_options
+from openpts.cli.printed_document import print_document
+from openpts.errors import NotSettledError, UsageError
+from openpts.fields import readers
+from openpts.procedures.shared.settling import SettlingCourse
+from openpts_drives.settle import IdleObserved, SettlingOrder, SettlingStarted, wait_until_settled
+from openpts.units import NS_PER_S, NS_PER_US, format_capacity, format_duration
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.settling import SettlingRule
+
+_MINUTE_NS: Final = 60 * NS_PER_S
+_STANDARD: Final = SettlingRule()
+_HEADING: Final = f"{'idle':>9}  {'median us':>9}  {'99 % us':>9}  {'degrees C':>9}  what still moves"
+
+
+class ListedObservation(Struct, frozen=True, kw_only=True):
+    """A look after ``idle_s`` without I/O; ``restless`` names what still changes, empty if nothing does.
+
+    Response times are None without a read, the others where the drive does not report them.
+    """
+
+    idle_s: float
+    median_us: float | None
+    p99_us: float | None
+    temperature_c: float | None
+    nand_write_bytes: float | None
+    settled: bool
+    restless: str
+
+    @classmethod
+    def of(cls, look: IdleObservation, verdict: Settling) -> Self:
+        """The same as its line."""
+        return cls(
+            idle_s=look.at_ns / NS_PER_S,
+            median_us=None if look.median_ns is None else look.median_ns / NS_PER_US,
+            p99_us=None if look.tail_ns is None else look.tail_ns / NS_PER_US,
+            temperature_c=look.temperature_c,
+            nand_write_bytes=look.nand_write_bytes,
+            settled=verdict.settled,
+            restless=verdict.restless,
+        )
+
+
+class IdleFlushDocument(Document, frozen=True, kw_only=True, tag="openpts.idle-flush/1"):
+    """By which rule the drive was looked at, and all looks."""
+
+    target: str
+    rule: SettlingRule
+    user_capacity_bytes: int
+    notes: tuple[str, ...]
+    settled: bool
+    looks: tuple[ListedObservation, ...]
+
+
+def _minutes(default_ns: int, text: str) -> Any:
+    limits = FiniteRange(0, 100_000, min_open=True)
+    return option("MINUTES", text, limits, default=default_ns / _MINUTE_NS)
+
+
+@click.command("idle-flush")
+@with_options
+def idle_flush(
+    *,
+    target: str = argument(),
+    longest: float = _minutes(_STANDARD.longest_ns, "Wait at most this long."),
+    least: float = _minutes(_STANDARD.least_ns, "Wait at least this long."),
+    look: float = _minutes(_STANDARD.look_ns, "Idle time between two looks."),
+    probe: float = option(
+        "SECONDS",
+        "Length of a look: single 4 KiB reads at random, one at a time.",
+        FiniteRange(0.01, 60),
+        default=_STANDARD.probe_ns / NS_PER_S,
+    ),
+    active_range: str = option(
+        "--range START:END", "Part of the LBAs read.", default="100", show_default=False
+    ),
+    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
+) -> int:
+    """Wait until the background work of TARGET is done. Only reads; needs no consent.
+
+    A drive with a fast cache (SLC) moves data out of it in the background when it is idle. No standard
+    command reports the end of that work, so openpts looks at intervals: it times single reads for two
+    seconds. The drive counts as settled when response times and temperature of the last looks hardly differ
+    and, if its log counts that, when it no longer writes to its media. A drive without such a log that works
+    evenly for long seems settled too early: set --least for it. Exits with 9 if the drive has not settled in
+    time.
+    """
+    rule = _rule(longest, least, look, probe)
+    order = SettlingOrder(target, rule, readers.active_range("--range", active_range))
+    started: list[SettlingStarted] = []
+    looks: list[ListedObservation] = []
+
+    def say(text: str) -> None:
+        click.echo(text, err=as_json)
+
+    def on_event(event: SettlingStarted | IdleObserved) -> None:
+        if isinstance(event, SettlingStarted):
+            capacity = format_capacity(event.target.user_capacity_bytes)
+            say(f"{event.target.path}, {capacity}, a look each {format_duration(rule.look_ns)}")
+            started.append(event)
+            for note in event.notes:
+                say(f"note: {note}")
+            say(_HEADING)
+            return
+        looks.append(ListedObservation.of(event.look, event.verdict))
+        say(_line(event.look, event.verdict))
+
+    course = wait_until_settled(order, on_event)
+    if as_json:
+        print_document(
+            IdleFlushDocument(
+                target=target,
+                rule=rule,
+                user_capacity_bytes=started[0].target.user_capacity_bytes,
+                notes=tuple(started[0].notes),
+                settled=course.last.settled,
+                looks=tuple(looks),
+            )
+        )
+    say(_ending(course, rule))
+    return 0 if course.last.settled else NotSettledError.exit_code
+
+
+def _rule(longest: float, least: float, look: float, probe: float) -> SettlingRule:
+    rule = SettlingRule(
+        look_ns=round(look * _MINUTE_NS),
+        probe_ns=round(probe * NS_PER_S),
+        least_ns=round(least * _MINUTE_NS),
+        longest_ns=round(longest * _MINUTE_NS),
+    )
+    if rule.longest_ns < max(rule.least_ns, rule.looks * rule.look_ns):
+        raise UsageError(
+            f"--longest {longest:g} min is over before --least {least:g} min and "
+            f"{rule.looks} looks, {look:g} min apart, are done"
+        )
+    return rule
+
+
+def _line(look: IdleObservation, verdict: Settling) -> str:
+    median = "-" if look.median_ns is None else f"{look.median_ns / 1000:.1f}"
+    tail = "-" if look.tail_ns is None else f"{look.tail_ns / 1000:.1f}"
+    temperature = "-" if look.temperature_c is None else f"{look.temperature_c:.1f}"
+    text = verdict.restless or "nothing: settled"
+    return f"{format_duration(look.at_ns):>9}  {median:>9}  {tail:>9}  {temperature:>9}  {text}"
+
+
+def _ending(course: SettlingCourse, rule: SettlingRule) -> str:
+    if course.last.settled:
+        waited = format_duration(course.looks[-1].at_ns)
+        return f"settled after {waited}: the last {rule.looks} looks hardly differ"
+    return f"NOT settled within {format_duration(rule.longest_ns)}: {course.last.restless}"

@@ -1,0 +1,167 @@
+"""`openpts purge`: erase a drive by the best of its own methods, and prove it."""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+import click
+from msgspec import Struct
+from rich.text import Text
+
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, ConsentOfOne
+from openpts.cli.console import table_console, table_of
+from openpts.cli.log_lines import purge_lines
+from openpts.cli.options import argument, flag, group, option, with_options
+from openpts.cli.printed_document import print_document
+from openpts.cli.terminal import can_be_drawn_over, draw_over
+from openpts_drives.cli.unlock import unlock
+from openpts_drives.listing.drive_listing import PurgeAbility
+from openpts.device.purge.choose import purge_choice
+from openpts.device.purge.method import Capability, PurgeMethod
+from openpts_drives.purge.psid_revert import MOST_PSID_BYTES, PSID_REVERT
+from openpts.errors import UsageError
+from openpts_drives.purge.purge_alone import PurgeOrder, methods_of, purge_alone
+from openpts.system_files import printable
+from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.purge import AUTO
+
+_TELL_EVERY_S: Final = 30.0
+_Methods = Sequence[tuple[PurgeMethod, Capability]]
+
+
+class Purged(Document, frozen=True, kw_only=True, tag="openpts.purge/1"):
+    """The methods of the drive, and what the purge was; None where they were only listed."""
+
+    target: str
+    methods: tuple[PurgeAbility, ...]
+    purge: PurgeReport | None
+
+
+@dataclass(frozen=True, slots=True)
+class _PurgeConsent(ConsentOfOne):
+    confirm_namespaces: tuple[Path, ...] = CONFIRM_NAMESPACE
+
+
+@click.command()
+@with_options
+def purge(
+    *,
+    target: str | None = argument("TARGET", required=False),
+    method: str | None = option(
+        "METHOD",
+        "Use this method, or several separated by commas, each tried if the one before failed; auto, the "
+        "best purge that the drive has.",
+    ),
+    only_list: bool = flag(
+        "Print the methods of the drive, with --unlock the recorded passwords, and change nothing.",
+        name="--list",
+    ),
+    to_unlock: bool = flag(
+        "Purge nothing: remove the password that an interrupted ATA Security Erase left on TARGET, a node or "
+        "a serial number, or on all drives on record.",
+        name="--unlock to_unlock",
+    ),
+    consent: ConsentOfOne = group(_PurgeConsent),
+    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
+) -> int:
+    """Purge TARGET by one of its methods, and prove it. DESTROYS ALL DATA on it.
+
+    Before the purge, random marks are written all over the drive and older data is sampled; all of it must
+    read back changed afterwards, whatever the drive reports. The drive's own logs are printed beside that.
+    Its methods are untried on hardware: emulated drives have run them.
+
+    The method psid-revert also frees a drive that is locked; it asks for the PSID on the drive's label, or
+    reads it from standard input, and nothing records it.
+
+    A drive that still has a password of openpts is refused until --unlock has removed that. One that unlocks
+    only after its erasure has ended is erased again: its data was to be erased anyway.
+    """
+    if to_unlock:
+        if method is not None or as_json or any(astuple(consent)):
+            raise UsageError("--unlock goes with TARGET and --list alone: it needs no consent")
+        return unlock(target, only_list=only_list)
+    if target is None:
+        raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
+    choice = purge_choice(method or AUTO)
+    if choice.left_out:
+        raise UsageError("--method none: nothing to do")
+    log = sys.stderr if as_json else sys.stdout
+    methods = methods_of(target, to_purge=not only_list)
+    if not as_json:
+        _print_methods(methods)
+    report: PurgeReport | None = None
+    if not only_list:
+        psid = _asked_psid() if PSID_REVERT in choice.methods else None
+        display = _Display(log)
+        order = PurgeOrder(target, consent, choice, None if psid is None else lambda: psid)
+        report = purge_alone(
+            order, display.hear, lambda healing: click.echo(printable(healing.text), file=log)
+        )
+        draw_over(log)
+        for line in (report.detail, *purge_lines(report)):
+            click.echo(line, file=log)
+    if as_json:
+        abilities = tuple(PurgeAbility.of(*each) for each in methods)
+        print_document(Purged(target=target, methods=abilities, purge=report))
+    return 0
+
+
+def _asked_psid() -> bytes:
+    """The number on the drive's label, not shown; a line of standard input where that is no terminal."""
+    if sys.stdin.isatty():
+        text = click.prompt("PSID on the drive's label", hide_input=True, err=True)
+    else:
+        text = sys.stdin.readline()
+    psid = "".join(text.split()).encode()
+    if not 0 < len(psid) <= MOST_PSID_BYTES:
+        raise UsageError("no PSID was given: type the 32 characters from the drive's label")
+    return psid
+
+
+def _print_methods(methods: _Methods) -> None:
+    """Print the methods that a drive of this kind could have, the best first."""
+    if not (shown := [each for each in methods if not each[1].foreign]):
+        return
+    table = table_of("=Method", "=Does", "=Has it", "=Takes", "=Reason, or source")
+    for method, capability in shown:
+        reason = capability.reason
+        if capability.reaches:
+            reason += f"; erases {', '.join(capability.reaches)} as well"
+        texts = (
+            method.name,
+            method.title,
+            "yes" if capability.supported else "no",
+            _duration(capability),
+            reason,
+        )
+        table.add_row(*map(Text, texts))
+    table_console().print(table)
+
+
+def _duration(capability: Capability) -> str:
+    if not capability.supported:
+        return "-"
+    return (
+        "not reported"
+        if capability.duration_s is None
+        else format_duration(round(capability.duration_s * NS_PER_S))
+    )
+
+
+class _Display(Struct):
+    """One line that changes on a terminal; elsewhere a line now and then."""
+
+    stream: TextIO
+    _told_s: float = 0.0
+
+    def hear(self, share: float | None, text: str) -> None:
+        line = text if share is None else f"{share:.0%} {text}"
+        draw_over(self.stream, line)
+        if not can_be_drawn_over(self.stream) and time.monotonic() - self._told_s >= _TELL_EVERY_S:
+            self._told_s = time.monotonic()
+            click.echo(line, file=self.stream)

@@ -1,0 +1,363 @@
+"""`openpts doctor`: what of this machine bears on a measurement, and setting it up for one."""
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Self
+
+import click
+from msgspec import Struct
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from openpts_host.advice.advice import Grade
+from openpts_host.advice.table import ADVICE_OF
+from openpts.cli.console import table_console
+from openpts.cli.first_pages import FirstPages
+from openpts.cli.options import argument, flag, option, with_options
+from openpts.cli.printed_document import print_document
+from openpts.errors import OpenptsError, UsageError
+from openpts.journal import Journal
+from openpts.plugins import Kind, audit, load, offers
+from openpts.procedures.registry import RESERVED
+from openpts_host.doctor import AuditFinding, Doctor, restore
+from openpts.runner.healing import Healing
+from openpts.system_files import SystemRoots, printable
+from openpts.vocabulary.document import Document, filled
+from openpts.vocabulary.tuning import ChangeReport, Scenario
+
+
+class AuditedSetting(Struct, frozen=True, kw_only=True):
+    """A setting; ``key`` is that of a run's record and of docs/doctor.md.
+
+    ``now`` is None if it could not be read, and ``source`` says why. ``real_world`` and ``synthetic`` are
+    advice for a machine as its users have it, and for measurements of the drive alone. ``remedy`` is how it
+    may be changed, or why openpts leaves it alone.
+    """
+
+    key: str
+    group: str
+    title: str
+    now: str | None
+    source: str
+    real_world: str
+    synthetic: str
+    effect: str
+    grade: Grade
+    remedy: str | None
+    requirements: tuple[str, ...]
+
+    @classmethod
+    def of(cls, finding: AuditFinding) -> Self:
+        """The same as the text says."""
+        return filled(
+            cls,
+            finding.advice,
+            now=finding.fact.value,
+            source=finding.fact.source,
+            effect=finding.advice.reason,
+            grade=finding.grade,
+            remedy=finding.remedy or None,
+        )
+
+
+class ChangedSetting(Struct, frozen=True):
+    """What --apply did; ``failure`` is None if it was read back as wanted."""
+
+    key: str
+    place: str
+    found: str | None
+    wanted: str
+    failure: str | None
+
+
+class RestoredSetting(Struct, frozen=True):
+    """What --restore did."""
+
+    put_back: bool
+    text: str
+
+
+class AuditedPlugin(Struct, frozen=True):
+    """An object of a plug-in; ``failure`` is why it can't be used, None if it can."""
+
+    plugin: str
+    version: str
+    kind: str
+    name: str
+    failure: str | None
+
+
+class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
+    """The audit, what was changed before it, and what was put back.
+
+    ``target`` is as it was named, None if only the machine was looked at. ``counts`` are by grade.
+    """
+
+    scenario: Scenario
+    target: str | None
+    disk: str | None
+    counts: dict[Grade, int]
+    settings: tuple[AuditedSetting, ...]
+    changes: tuple[ChangedSetting, ...]
+    restored: tuple[RestoredSetting, ...]
+    plugins: tuple[AuditedPlugin, ...] = ()
+
+    @classmethod
+    def by(
+        cls,
+        physician: Doctor,
+        target: str | None,
+        findings: Sequence[AuditFinding],
+        changes: Sequence[ChangeReport],
+        restored: Sequence[Healing],
+        *,
+        plugins: Sequence[AuditedPlugin] = (),
+    ) -> Self:
+        """The same as the text says."""
+        return cls(
+            scenario=physician.scenario,
+            target=target,
+            disk=None if physician.disk is None else physician.disk.name,
+            counts={grade: sum(finding.grade is grade for finding in findings) for grade in Grade},
+            settings=tuple(map(AuditedSetting.of, findings)),
+            changes=tuple(
+                ChangedSetting(one.key, one.place, one.found, one.wanted, one.failure or None)
+                for one in changes
+            ),
+            restored=tuple(RestoredSetting(one.put_back, one.text) for one in restored),
+            plugins=tuple(plugins),
+        )
+
+
+_STYLES: Final = {Grade.BAD: "bold red", Grade.UNKNOWN: "yellow", Grade.NOTE: "cyan", Grade.GOOD: "green"}
+_HEADINGS: Final = {
+    Grade.BAD: "BAD: falsifies the results",
+    Grade.UNKNOWN: "UNKNOWN: could not be read",
+    Grade.NOTE: "NOTE: has little effect, or is for information only",
+    Grade.GOOD: "GOOD",
+}
+_ORDER: Final = (Grade.BAD, Grade.NOTE, Grade.UNKNOWN, Grade.GOOD)
+_WIDE: Final = 110
+_KEPT_OF_A_PLACE: Final = 3
+
+
+def audit_text(
+    findings: Sequence[AuditFinding], target: str | None, scenario: Scenario, width: int, *, in_full: bool
+) -> RenderableType:
+    """All findings by grade, the worst first; the good ones in short unless ``in_full``."""
+    counts = Counter(finding.grade for finding in findings)
+    reported = ", ".join(f"{counts[grade]} {grade}" for grade in _ORDER if counts[grade])
+    what = printable(target) if target else "this machine (name a drive to audit its link as well)"
+    blocks: list[RenderableType] = [
+        Text(f"{what}, for a {scenario} measurement, which tests {scenario.subject}: {reported}")
+    ]
+    for grade in _ORDER:
+        of_grade = [finding for finding in findings if finding.grade is grade]
+        if not of_grade:
+            continue
+        blocks += [Text(), Text(_HEADINGS[grade], style=_STYLES[grade])]
+        if grade is Grade.UNKNOWN or (grade is Grade.GOOD and not in_full):
+            blocks += _short(of_grade)
+        else:
+            blocks.append(_table(of_grade) if width >= _WIDE else Group(*_stacked(of_grade)))
+    return Group(*blocks)
+
+
+def _short(findings: Iterable[AuditFinding]) -> Iterator[RenderableType]:
+    """What is good with its value; what is unknown with the place that does not tell."""
+    for finding in findings:
+        value = finding.fact.value
+        text = Text(f"{finding.advice.title}: ", style="")
+        text.append(
+            printable(value) if value is not None else f"not reported ({printable(finding.fact.source)})"
+        )
+        yield _indented(text)
+
+
+def _table(findings: Sequence[AuditFinding]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("  Setting", ratio=22)
+    table.add_column("Now", ratio=24)
+    table.add_column("Real-world", ratio=14)
+    table.add_column("Synthetic", ratio=16)
+    table.add_column("What it does, and what can be done", ratio=34)
+    for finding in findings:
+        advice = finding.advice
+        effect = Text(advice.reason)
+        if finding.remedy:
+            effect.append(f"; {finding.remedy}", style="dim")
+        table.add_row(
+            _indented(Text(advice.title)),
+            Text(_now(finding)),
+            Text(advice.real_world),
+            Text(advice.synthetic),
+            effect,
+        )
+    table.expand = True
+    return table
+
+
+def _stacked(findings: Iterable[AuditFinding]) -> Iterator[RenderableType]:
+    """For narrow terminals: the value behind the name, the rest below."""
+    for finding in findings:
+        advice = finding.advice
+        yield _indented(Text(f"{advice.title}: {_now(finding)}"))
+        below = Text(f"real-world: {advice.real_world}; synthetic: {advice.synthetic}\n{advice.reason}")
+        if finding.remedy:
+            below.append(f"; {finding.remedy}")
+        below.stylize("dim")
+        yield Padding(below, (0, 0, 0, 6), expand=False)
+
+
+def _now(finding: AuditFinding) -> str:
+    value = finding.fact.value
+    return "not reported" if value is None else printable(value)
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2), expand=False)
+
+
+def changes_text(changes: Sequence[ChangeReport], *, asked: bool) -> Iterator[Text]:
+    """What was changed, the same change in many places once."""
+    if not asked:
+        return
+    if not changes:
+        yield Text("Nothing to change.\n")
+        return
+    for failed in (False, True):
+        counts: Counter[tuple[str, str, str, str]] = Counter()
+        places: dict[tuple[str, str, str, str], str] = {}
+        for change in changes:
+            if bool(change.failure) is failed:
+                line = (change.key, change.found or "?", change.wanted, change.failure)
+                counts[line] += 1
+                places.setdefault(line, change.place)
+        for line, count in counts.items():
+            yield _change(line, count, places[line])
+    yield Text("`openpts doctor --restore` restores the previous values.\n")
+
+
+def _change(line: tuple[str, str, str, str], count: int, place: str) -> Text:
+    key, found, wanted, failure = line
+    title = ADVICE_OF[key].title if key in ADVICE_OF else key
+    where = _short_place(place) if count == 1 else f"{_short_place(place)} and {count - 1} more"
+    if failure:
+        return Text(
+            f"not set  {title}: {printable(found)}, wanted {wanted}: {printable(failure)} ({where})", "red"
+        )
+    return Text(f"set      {title}: {printable(found)} -> {wanted} ({where})")
+
+
+def _short_place(place: str) -> str:
+    """The end of a path tells enough; names of units are short."""
+    return "/".join(place.rsplit("/", _KEPT_OF_A_PLACE)[1:]) or place
+
+
+def _restored_text(restored: Sequence[Healing], *, asked: bool) -> Iterator[Text]:
+    """What became of each entry of the journal."""
+    if asked and not restored:
+        yield Text("Nothing to restore.")
+    for healing in restored:
+        yield Text(printable(healing.text), style="" if healing.put_back else "red")
+
+
+def _audited_plugins(root: click.Command) -> tuple[AuditedPlugin, ...]:
+    """What plug-ins have, all of it imported."""
+    commands = root.own_commands if isinstance(root, FirstPages) else ()
+    taken = {**dict.fromkeys(Kind, ()), Kind.PROCEDURE: (RESERVED,), Kind.COMMAND: commands}
+    return tuple(
+        AuditedPlugin(offer.package.name, offer.package.version, offer.kind, offer.name, failure or None)
+        for offer, failure in audit(taken)
+        if failure or not offer.package.is_own
+    )
+
+
+def _plugins_text(plugins: Sequence[AuditedPlugin]) -> Iterator[Text]:
+    """What plug-ins have, and why some of it can't be used."""
+    if plugins:
+        yield Text("\nPLUG-INS")
+    for one in plugins:
+        what = f"  {one.plugin} {one.version}: {one.kind} {one.name}"
+        if one.failure is None:
+            yield Text(printable(what))
+        else:
+            yield Text(printable(f"{what}: {one.failure}"), style=_STYLES[Grade.BAD])
+
+
+_PIPE_COLUMNS = 120
+
+
+@click.command()
+@with_options
+def doctor(
+    *,
+    target: str | None = argument(required=False),
+    scenario_word: str = option(
+        "--for",
+        "Judge the settings for measuring the drive alone, or a machine as its users have it.",
+        click.Choice([scenario.value for scenario in Scenario]),
+        default=Scenario.SYNTHETIC.value,
+    ),
+    to_apply: bool = flag("Change the settings that can be changed, until --restore.", name="--apply"),
+    to_restore: bool = flag("Restore all settings that openpts changed.", name="--restore"),
+    in_full: bool = flag("Show good settings in full as well.", name="--all"),
+    of_openpts: bool = flag("Show what openpts itself lacks, and what installs it.", name="--self"),
+    self_test: bool = flag("Test whether openpts measures what is known beforehand; needs no drive."),
+    as_json: bool = flag("Print one JSON object.", name="--json"),
+) -> None:
+    """Show which settings of this machine affect results, and those of TARGET if it is given.
+
+    TARGET is a drive such as /dev/nvme0n1, which is only read, or file:PATH. Without --apply and --restore
+    nothing is changed. The previous values are kept on disk, so that --restore also works after a crash; a
+    restart of the machine restores all of them by itself.
+    """
+    if to_apply and to_restore:
+        raise UsageError("--apply and --restore contradict each other")
+    if self_test or of_openpts:
+        is_alone = not (target or to_apply or to_restore)
+        _show_openpts(self_test=self_test, is_alone=is_alone, as_json=as_json)
+        return
+    roots, journal = SystemRoots(), Journal.of_machine()
+    physician = Doctor.for_target(target, Scenario(scenario_word), roots)
+    restored, changes = physician.apply(journal) if to_apply else ((), ())
+    if to_restore:
+        restored = restore(journal, roots)
+    findings = physician.findings()
+    plugins = () if to_restore else _audited_plugins(click.get_current_context().find_root().command)
+    failed = [healing.text for healing in restored if not healing.put_back]
+    failure = OpenptsError("; ".join(failed)) if failed else None
+    if as_json:
+        print_document(Audit.by(physician, target, findings, changes, restored, plugins=plugins), failure)
+    else:
+        console = table_console(pipe_columns=_PIPE_COLUMNS)
+        for line in (*_restored_text(restored, asked=to_restore), *changes_text(changes, asked=to_apply)):
+            console.print(line, soft_wrap=True)
+        if not to_restore:
+            console.print(audit_text(findings, target, physician.scenario, console.width, in_full=in_full))
+        for line in _plugins_text(plugins):
+            console.print(line, soft_wrap=True)
+    if to_restore and os.geteuid() != 0:
+        click.echo(
+            "openpts: not run as root: changes made as root are not seen; run sudo openpts doctor --restore",
+            err=True,
+        )
+    if failure is not None:
+        raise failure
+
+
+def _show_openpts(*, self_test: bool, is_alone: bool, as_json: bool) -> None:
+    if not self_test:
+        from openpts_host.cli.installation import show_installation  # noqa: PLC0415 needs metadata of packages
+
+        show_installation(is_all=is_alone, as_json=as_json)
+        return
+    if not is_alone:
+        raise UsageError("--self-test tests openpts itself: give it alone, or with --json")
+    if not (found := offers(Kind.SELF_TEST)):
+        raise OpenptsError("this installation lacks the self-test: install openpts again")
+    for offer in found.values():
+        load(offer)(as_json=as_json)

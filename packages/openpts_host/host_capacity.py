@@ -1,0 +1,133 @@
+"""Whether this host can drive so many drives at once: what their links, processors and memory would need."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, Self
+
+from msgspec import Struct
+
+from openpts.device.block_device import BlockDevice
+from openpts_host.link.host_path import HostLink, HostPath, host_paths
+from openpts_host.container import cpu_quota
+from openpts_host.memory import memory_by_modules
+from openpts.system_files import SystemRoots
+from openpts.units import GB, KIB, NS_PER_S
+from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+
+_SMALL_IO_BYTES: Final = 4 * KIB
+# What an I/O costs the engine is known here; the kernel's part of it is at least as much again.
+_ENOUGH_SHARE: Final = 0.5
+
+
+class DrivenDrive(Struct, frozen=True):
+    """A drive that is to be measured: ``label`` is its slot or its name, ``bytes_per_s`` and ``ios_per_s``
+    what it can do at most, by its data sheet or as its own link carries it; None where neither is known.
+    """
+
+    label: str
+    path: HostPath
+    bytes_per_s: float | None
+    ios_per_s: float | None
+
+    @classmethod
+    def of_device(cls, device: BlockDevice, roots: SystemRoots, label: str | None = None) -> Self:
+        """By the fastest link that it can have; where it does not tell, by the one that it has."""
+        (path,) = host_paths((device,), roots)
+        own = next((link.payload_bytes_per_s for link in path.links if not link.is_shared), None)
+        most = path.drive_bytes_per_s or own
+        return cls(label or device.name, path, most, None if most is None else most / _SMALL_IO_BYTES)
+
+
+def expected_limits(
+    drives: Sequence[DrivenDrive],
+    cpus: int,
+    cpu_ns_per_io: float | None,
+    roots: SystemRoots,
+    memory: MemoryBandwidth | None = None,
+) -> tuple[str, ...]:
+    """A sentence for each part of this host that would be the limit of these drives, all at once.
+
+    ``cpus`` are those that the engines may use, ``cpu_ns_per_io`` is what one I/O takes of them, in the
+    engine alone, as it was measured on this host; None where it was not. ``memory`` None: by its modules.
+    """
+    limits = [
+        *_links(drives),
+        *_processors(drives, min(float(cpus), cpu_quota(roots) or cpus), cpu_ns_per_io),
+    ]
+    return (*limits, *_memory(drives, memory or memory_by_modules(roots)))
+
+
+def _links(drives: Sequence[DrivenDrive]) -> Iterator[str]:
+    for link in dict.fromkeys(link for drive in drives for link in drive.path.of_host):
+        behind = [drive for drive in drives if link in drive.path.links]
+        needed = _sum(behind, lambda drive: drive.bytes_per_s)
+        if needed is None or needed <= link.payload_bytes_per_s:
+            continue
+        rate = f"{link.name} ({_gb(link.payload_bytes_per_s)})"
+        if len(behind) == 1:
+            yield f"{_labels(behind)}: the drive could move {_gb(needed)}, its way is {rate}"
+        else:
+            need = f"{_of_each(behind)} would need {_gb(needed)}"
+            yield f"{_labels(behind)} share {rate}: {need}{_others(link, behind)}"
+
+
+def _others(link: HostLink, behind: Sequence[DrivenDrive]) -> str:
+    """Names drives on the same link that are not under test; empty if there are none."""
+    others = sorted(set(link.disks) - {drive.path.disk for drive in behind})
+    return f", and {', '.join(others)} use it as well" if others else ""
+
+
+def _processors(drives: Sequence[DrivenDrive], cpus: float, cpu_ns_per_io: float | None) -> Iterator[str]:
+    ios_per_s = _sum(drives, lambda drive: drive.ios_per_s)
+    if ios_per_s is None or cpu_ns_per_io is None:
+        return
+    needed = ios_per_s * cpu_ns_per_io / NS_PER_S
+    if needed > _ENOUGH_SHARE * cpus:
+        yield (
+            f"{_count(drives)} with up to {ios_per_s:,.0f} I/Os of 4 KiB per s in all would need "
+            f"{needed:.1f} processors for the engine alone, at {cpu_ns_per_io:,.0f} ns per I/O as measured "
+            f"on this host, and at least as much for the kernel: {cpus:g} may be used"
+        )
+
+
+def _memory(drives: Sequence[DrivenDrive], memory: MemoryBandwidth) -> Iterator[str]:
+    needed = _sum(drives, lambda drive: drive.bytes_per_s)
+    if needed is None or memory.bytes_per_s is None:
+        return
+    if needed > _ENOUGH_SHARE * memory.bytes_per_s:
+        how = "as measured now" if memory.measured else "at most"
+        yield (
+            f"{_of_each(drives)} would move {_gb(needed)} through a memory that moves "
+            f"{_gb(memory.bytes_per_s)} {how}, and data to be written goes through it twice"
+        )
+
+
+def _sum(drives: Sequence[DrivenDrive], of: Callable[[DrivenDrive], float | None]) -> float | None:
+    """Sum over the drives with a known value; None without any."""
+    known = [value for drive in drives if (value := of(drive)) is not None]
+    return sum(known) if known else None
+
+
+def _of_each(drives: Sequence[DrivenDrive]) -> str:
+    """Drives with their common rate: ``8 drives of 3.49 GB/s each``; only the count where rates differ."""
+    rates = {drive.bytes_per_s for drive in drives}
+    (rate,) = rates if len(rates) == 1 else (None,)
+    return f"{_count(drives)} of {_gb(rate)} each" if rate is not None and len(drives) > 1 else _count(drives)
+
+
+def _count(drives: Sequence[DrivenDrive]) -> str:
+    return f"{len(drives):,} drives" if len(drives) > 1 else _labels(drives)
+
+
+def _labels(drives: Sequence[DrivenDrive]) -> str:
+    """``slots 4 to 11`` where they are numbers in a row, ``slots 4, 6 and 9``, or all names."""
+    labels = [drive.label for drive in drives]
+    numbers = sorted(int(label) for label in labels if label.isdecimal())
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(labels))):
+        return f"slots {numbers[0]} to {numbers[-1]}"
+    whose = "" if len(numbers) < len(labels) else "slot " if len(labels) == 1 else "slots "
+    *others, last = labels
+    return whose + (f"{', '.join(others)} and {last}" if others else last)
+
+
+def _gb(bytes_per_s: float) -> str:
+    return f"{bytes_per_s / GB:.3g} GB/s"

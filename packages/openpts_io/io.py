@@ -1,0 +1,171 @@
+"""`openpts io`: one stimulus on one or several targets, measured at once."""
+
+import secrets
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openpts.cli.io_engine import NUMA
+from openpts_io.io_options import IoArgs
+from openpts_io.io_spellings import in_own_words
+from openpts.cli.options import flag, group, with_options
+from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
+from openpts.output_files import refuse_run_folder
+from openpts.plugins import Kind, load, offers
+from openpts.system_files import SystemRoots
+from openpts.units import NS_PER_S
+from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.translation import Translation
+
+if TYPE_CHECKING:
+    from openpts_io.io_result import MeasurementResults
+    from openpts_io.measure import MeasurementEvent, MeasurementListener, MeasurementOrder
+
+
+@click.command()
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@with_options
+def io(
+    targets: tuple[str, ...],
+    *,
+    words: IoArgs = group(IoArgs),
+    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
+) -> int:
+    """Measure one stimulus, or the jobs of a fio job file, with every I/O timed. Only reads by default.
+
+    TARGET is a drive such as /dev/nvme0n1, a file as file:PATH, or a simulated drive, new each time, as
+    sim:PRESET?capacity=SIZE&scale=N&seed=N; several are measured at the same time. Reading needs no consent
+    and changes nothing on the target. A --mix with writes, or trims, DESTROY DATA: existing data needs the
+    same consent as a test, and file:PATH?size=SIZE creates a new scratch file. The first stop rule that
+    applies ends the measurement.
+    """
+    from openpts_io.io_display import following  # noqa: PLC0415 help needs nothing that measures
+    from openpts_io.io_result import MeasurementResults  # noqa: PLC0415 likewise
+
+    orders = orders_of(targets, words)
+    if words.fio is not None and words.fio.print_fio:
+        return _print_fio(orders)
+    results = MeasurementResults()
+    _make_capture_folder(words.engine.capture, targets)
+    stream = sys.stderr if as_json else sys.stdout
+    with following(stream, orders[0].options.interval_ns, len(orders)) as show:
+
+        def on_event(event: "MeasurementEvent") -> None:
+            results.on_event(event)
+            show(event)
+
+        interrupted = words.engine.alone and _measured_alone(orders, show, results)
+        if not interrupted:
+            interrupted = _measured(orders, on_event, results)
+    results.print(sys.stdout, as_json=as_json)
+    return _ending(results, interrupted=interrupted)
+
+
+def orders_of(targets: tuple[str, ...], words: IoArgs) -> "list[MeasurementOrder]":
+    """What the options ask for, once for each target. Raises UsageError where they make no sense."""
+    from openpts_io.measure import MeasurementOrder  # noqa: PLC0415 help needs nothing that measures
+
+    if len(set(targets)) < len(targets):
+        raise UsageError("a target is given twice: two engines on one target would disturb each other")
+    options = words.engine.options()
+    loads = _loads(targets, words, options.interval_ns)
+    seed = secrets.randbits(63) if words.engine.seed is None else words.engine.seed
+    return [
+        MeasurementOrder(
+            target=target,
+            steps=load.steps,
+            options=options,
+            consent=words.consent.for_target(target, SystemRoots()) if load.changes_target else Consent(),
+            pin_to_node=words.engine.cpus == NUMA,
+            seed=seed,
+            notes=load.notes,
+        )
+        for target, load in zip(targets, loads, strict=True)
+    ]
+
+
+def _loads(targets: tuple[str, ...], words: IoArgs, interval_ns: int) -> list[Translation]:
+    """The steps for each target: those of a job file, or one of the stimulus that the options describe."""
+    captured, fio = words.engine.capture is not None, words.fio
+    if fio is not None and fio.fio_job is not None:
+        translation = load(offers(Kind.JOB_FILES)["fio"]).translation
+        loads: list[Translation] = [
+            translation(target, fio.fio_job, fio.fio_values, captured=captured) for target in targets
+        ]
+        for text in loads[0].ignored:
+            click.echo(f"openpts: ignored: {text}", err=True)
+        return loads
+    if fio is not None and fio.fio_values:
+        raise UsageError("--fio-value applies to --fio, which is missing")
+    own = in_own_words(words.load)
+    step = Step.of(own.stimulus(), own.stop(interval_ns), round(own.ramp * NS_PER_S), capture=captured)
+    return [Translation((step,), (), ())] * len(targets)
+
+
+def _print_fio(orders: "list[MeasurementOrder]") -> int:
+    """Print the load as a job file instead of measuring it."""
+    if len(orders) > 1:
+        raise UsageError("--print-fio writes the job file of one target: name one")
+    text = load(offers(Kind.JOB_FILES)["fio"]).text(orders[0])
+    for note in orders[0].notes:
+        click.echo(f"openpts: note: {note}", err=True)
+    click.echo(text, nl=False)
+    return 0
+
+
+def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:
+    """The folder that takes every I/O; files that are in it stay. Raises UsageError and RecordError."""
+    if folder is None:
+        return
+    if len(targets) > 1:
+        raise UsageError("--capture records the I/Os of one target: name one")
+    refuse_run_folder(folder)
+    with failing_as(RecordError, f"can't create {folder}"):
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def _measured(
+    orders: "list[MeasurementOrder]", on_event: "MeasurementListener", results: "MeasurementResults"
+) -> bool:
+    """Measure, and say whether the operator ended it; without anything measured that is an error."""
+    from openpts_io.measure import measure  # noqa: PLC0415 help needs nothing that measures
+
+    try:
+        measure(orders, on_event)
+    except InterruptedRunError:
+        if not results.ended:
+            raise
+        return True
+    return False
+
+
+def _measured_alone(
+    orders: "list[MeasurementOrder]", show: "MeasurementListener", results: "MeasurementResults"
+) -> bool:
+    """Measure each stream without the others, one after the other; whether the operator ended it."""
+    from openpts_io.measure import alone  # noqa: PLC0415 help needs nothing that measures
+
+    for of_one_stream in zip(*map(alone, orders), strict=True):
+
+        def on_event(event: "MeasurementEvent") -> None:
+            results.hear_alone(event)
+            show(event)
+
+        if _measured(list(of_one_stream), on_event, results):
+            return True
+    return False
+
+
+def _ending(results: "MeasurementResults", *, interrupted: bool) -> int:
+    """Say on stderr why it ended otherwise than it should, and return the exit code of that."""
+    for failure in results.failures + results.lost_captures:
+        click.echo(f"openpts: {failure}", err=True)
+    if interrupted:
+        click.echo("openpts: stopped by the operator", err=True)
+        return InterruptedRunError.exit_code
+    if results.failures:
+        return RunFailedError.exit_code
+    return RecordError.exit_code if results.lost_captures else 0

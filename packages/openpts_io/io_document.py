@@ -1,0 +1,275 @@
+"""What `openpts io --json` prints."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Self
+
+from msgspec import UNSET, Struct, UnsetType
+from msgspec.structs import asdict, astuple
+
+from openpts.analysis.figures import Figures, counted
+from openpts.analysis.host_limits import lateness, processors_full
+from openpts_io.interference import Interference
+from openpts_io.io_streams import interferences, late_percentiles_ns, stream_names
+from openpts.procedures.kit.red_line import simulation_mark
+from openpts_io.measure import CaptureEnded, MeasurementStarted
+from openpts.units import NS_PER_S
+from openpts.vocabulary.document import Document, filled
+from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.sample import (
+    CpuShares,
+    Interval,
+    IoErrors,
+    IoFailure,
+    OperationSample,
+    Sample,
+    StepState,
+    StreamSample,
+)
+from openpts.vocabulary.stimulus import Stimulus, Stream
+from openpts.vocabulary.stop import StopRule
+
+PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+"""Always named, None where there are too few I/Os; the further nines only where there are enough."""
+
+FURTHER_PERCENTILES: Final = (99.9999, 99.99999, 99.999999, 99.9999999)
+_ALWAYS: Final = ("read", "write")
+
+
+class MeasuredFigures(Struct, frozen=True, kw_only=True):
+    """Counts, rates and response times; the times are None without an I/O."""
+
+    ios: int
+    bytes: int
+    iops: float
+    bytes_per_s: float
+    mean_latency_ns: float | None
+    min_latency_ns: int | None
+    max_latency_ns: int | None
+    percentiles_ns: dict[str, int | None]
+
+    @classmethod
+    def by(cls, operations: Sequence[OperationSample], elapsed_ns: int) -> Self:
+        """Of operations together, in that time."""
+        figures = Figures.of(operations, elapsed_ns)
+        further = tuple(nines for nines in FURTHER_PERCENTILES if figures.distribution.supports(nines))
+        percentiles_ns = {f"{nines:.10g}": figures.percentile_ns(nines) for nines in PERCENTILES + further}
+        rate = figures.bandwidth_bytes_per_s
+        return filled(cls, figures, bytes_per_s=rate, percentiles_ns=percentiles_ns)
+
+
+class _ByOperation(MeasuredFigures, frozen=True, kw_only=True):
+    """Of all I/Os, and of those of each operation that has any."""
+
+    read: MeasuredFigures | UnsetType = UNSET
+    write: MeasuredFigures | UnsetType = UNSET
+    trim: MeasuredFigures | UnsetType = UNSET
+    flush: MeasuredFigures | UnsetType = UNSET
+    fsync: MeasuredFigures | UnsetType = UNSET
+
+
+class IntervalFigures(_ByOperation, frozen=True, kw_only=True):
+    """An interval; ``in_flight`` are the I/Os outstanding at its end, ``errors`` those that failed in it."""
+
+    index: int
+    seconds: float
+    in_flight: int
+    errors: int
+    cpu: CpuShares | None
+
+    @classmethod
+    def of(cls, interval: Interval) -> Self:
+        """An interval of a step."""
+        return cls(
+            index=interval.index,
+            seconds=interval.elapsed_ns / NS_PER_S,
+            **asdict(MeasuredFigures.by(counted(interval), interval.elapsed_ns)),
+            **_operations(interval),
+            in_flight=interval.in_flight,
+            errors=interval.errors,
+            cpu=interval.cpu,
+        )
+
+
+class LateFigures(Struct, frozen=True):
+    """How late planned I/Os were; ``limits_figures``: so late that the figures are not the target's alone."""
+
+    planned_ios: int
+    late_ios: int
+    late_share: float
+    bound_ns: int
+    percentiles_ns: dict[str, int | None]
+    limits_figures: bool
+
+
+class AloneFigures(Struct, frozen=True):
+    """A stream by itself, and its figures beside the others as parts of these."""
+
+    iops: float
+    p99_ns: int | None
+    iops_factor: float | None
+    p99_factor: float | None
+
+    @classmethod
+    def of(cls, found: Interference) -> Self:
+        """Of a stream that was measured in both ways."""
+        return cls(found.alone_iops, found.alone_p99_ns, found.iops_factor, found.p99_factor)
+
+
+class StreamFigures(_ByOperation, frozen=True, kw_only=True):
+    """One of several streams.
+
+    ``alone`` is there if each was measured by itself as well; None for one that did not come to its end.
+    """
+
+    name: str
+    stream: Stream
+    ended_by: str | None
+    elapsed_seconds: float
+    errors: int
+    unissued: int
+    late: LateFigures | UnsetType = UNSET
+    alone: AloneFigures | UnsetType | None = UNSET
+    interval_iops: tuple[float, ...]
+
+
+class CaptureFigures(Struct, frozen=True):
+    """What a capture holds; ``blocked_ns`` is how long the I/O waited for its files."""
+
+    folder: str
+    ios: int
+    discarded_ios: int
+    bytes_written: int
+    files: int
+    blocked_times: int
+    blocked_ns: int
+
+    @classmethod
+    def of(cls, capture: CaptureEnded) -> Self:
+        """A capture that has ended."""
+        return cls(str(capture.folder), *astuple(capture.summary))
+
+
+class IoDocument(Document, frozen=True, kw_only=True, tag="openpts.io/1"):
+    """One step on one target; ``simulated`` is the mark of such targets.
+
+    ``stimulus`` is None, and ``streams`` are there, where a step has several. ``late`` is there if I/Os were
+    planned.
+    """
+
+    simulated: str | None
+    target: TargetFacts
+    stimulus: Stimulus | None
+    stop: StopRule
+    ramp_ns: int
+    seed: int
+    state: StepState
+    ended_by: str | None
+    elapsed_seconds: float
+    total: MeasuredFigures
+    read: MeasuredFigures
+    write: MeasuredFigures
+    trim: MeasuredFigures | UnsetType = UNSET
+    flush: MeasuredFigures | UnsetType = UNSET
+    fsync: MeasuredFigures | UnsetType = UNSET
+    unissued: int
+    late: LateFigures | UnsetType = UNSET
+    processors_full: bool | UnsetType = UNSET
+    streams: tuple[StreamFigures, ...] | UnsetType = UNSET
+    standstill_seconds: float
+    errors: tuple[IoErrors, ...]
+    failure: IoFailure | None
+    cpu: CpuShares | None
+    intervals: tuple[IntervalFigures, ...]
+    engine: dict[str, str | None]
+    notes: tuple[str, ...]
+    capture: CaptureFigures | None
+
+    @classmethod
+    def by(
+        cls,
+        started: MeasurementStarted,
+        sample: Sample,
+        capture: CaptureEnded | None,
+        alone: Sequence[Sample],
+    ) -> Self:
+        """All of one target's measurement."""
+        several = bool(sample.streams)
+        return cls(
+            simulated=simulation_mark(started.target) or None,
+            target=started.target,
+            stimulus=sample.step.stimulus,
+            stop=sample.step.stop,
+            ramp_ns=sample.step.ramp_ns,
+            seed=started.seed,
+            state=sample.state,
+            ended_by=sample.ended_by,
+            elapsed_seconds=sample.elapsed_ns / NS_PER_S,
+            total=MeasuredFigures.by(counted(sample), sample.elapsed_ns),
+            **_operations(sample, always=_ALWAYS),
+            unissued=sample.unissued,
+            late=_late(sample),
+            processors_full=processors_full(sample) if several else UNSET,
+            streams=_streams(sample, alone) if several else UNSET,
+            standstill_seconds=sample.standstill_ns / NS_PER_S,
+            errors=tuple(sample.errors),
+            failure=sample.failure,
+            cpu=sample.cpu,
+            intervals=tuple(map(IntervalFigures.of, sample.intervals)),
+            engine={name: fact.value for name, fact in started.engine.items()},
+            notes=tuple(started.notes),
+            capture=None if capture is None else CaptureFigures.of(capture),
+        )
+
+
+class IoSteps(Document, frozen=True, kw_only=True, tag="openpts.io-steps/1"):
+    """Several steps on one target, in their order."""
+
+    steps: tuple[IoDocument, ...]
+
+
+class IoTargets(Document, frozen=True, kw_only=True, tag="openpts.io-targets/1"):
+    """Several targets at the same time."""
+
+    targets: tuple[IoDocument | IoSteps, ...]
+
+
+def _operations(part: Sample | Interval | StreamSample, always: Sequence[str] = ()) -> Mapping[str, Any]:
+    return {
+        name: MeasuredFigures.by([operation], part.elapsed_ns)
+        for name, operation in part.operations.items()
+        if operation.ios or name in always
+    }
+
+
+def _late(part: Sample | StreamSample) -> LateFigures | UnsetType:
+    found = lateness(part)
+    if found is None:
+        return UNSET
+    percentiles_ns = late_percentiles_ns(found)
+    return LateFigures(found.ios, found.late, found.late_share, found.bound_ns, percentiles_ns, found.limits)
+
+
+def _streams(sample: Sample, alone: Sequence[Sample]) -> tuple[StreamFigures, ...]:
+    """All of several streams, with what each did alone where that was measured."""
+    against = interferences(sample, alone)
+    parts = zip(stream_names(sample.step), sample.step.streams, sample.streams, strict=True)
+    return tuple(
+        StreamFigures(
+            name=name,
+            stream=stream,
+            ended_by=part.ended_by,
+            elapsed_seconds=part.elapsed_ns / NS_PER_S,
+            **asdict(MeasuredFigures.by(counted(part), part.elapsed_ns)),
+            **_operations(part),
+            errors=part.errors,
+            unissued=part.unissued,
+            late=_late(part),
+            alone=_alone(against[number]) if alone else UNSET,
+            interval_iops=tuple(interval.streams[number].iops for interval in sample.intervals),
+        )
+        for number, (name, stream, part) in enumerate(parts)
+    )
+
+
+def _alone(found: Interference | None) -> AloneFigures | None:
+    return None if found is None else AloneFigures.of(found)

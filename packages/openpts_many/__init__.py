@@ -1,1 +1,0 @@
-"""Runs on the drives of other hosts."""

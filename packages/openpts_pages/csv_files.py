@@ -1,0 +1,62 @@
+"""Each table of a report as comma-separated text: whole figures, nothing that a spreadsheet would run."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Final
+
+from openpts.escaped_text import spreadsheet_text
+from openpts_pages.model import Cell, Report, Table
+
+FOLDER: Final = "data"
+
+
+def csv_name(table: Table) -> str:
+    """The table's file, relative to the report."""
+    return f"{FOLDER}/{table.id}.csv"
+
+
+def csv_files(report: Report) -> dict[str, str]:
+    """The text of each table's file by its name.
+
+    Lines that begin with ``#`` come first: the report's red line, if it has one, and the table's title and
+    note. Then comes a line of column heads, then one line per row. A number is written as it was computed, a
+    missing one in the words of the report.
+    """
+    return {csv_name(table): _csv(table, report) for table in report.tables().values()}
+
+
+def _csv(table: Table, report: Report) -> str:
+    text = io.StringIO()
+    for line in (*report.alerts(), report.run_name, f"{table.title} [{table.id}]", table.group, table.note):
+        if line:
+            text.write(f"# {line}\n")
+    writer = csv.writer(text, lineterminator="\n")
+    noted = _noted_columns(table)
+    writer.writerow(_heads(table, noted))
+    for row in table.rows:
+        values = [_field(row.head)]
+        for index, cell in enumerate(row.cells):
+            values.append(_field(cell))
+            if index in noted:
+                values.append(spreadsheet_text(cell.note))
+        writer.writerow(values)
+    return text.getvalue()
+
+
+def _heads(table: Table, noted: Sequence[int]) -> list[str]:
+    heads = [spreadsheet_text(table.head.label)]
+    for index, column in enumerate(table.columns):
+        heads.append(spreadsheet_text(column.label))
+        if index in noted:
+            heads.append(spreadsheet_text(f"{column.label}: note"))
+    return heads
+
+
+def _noted_columns(table: Table) -> list[int]:
+    """Columns with cells that have a second line, which gets a column of its own."""
+    return [n for n in range(len(table.columns)) if any(row.cells[n].note for row in table.rows)]
+
+
+def _field(cell: Cell) -> str:
+    return spreadsheet_text(cell.text) if cell.value is None else repr(cell.value)

@@ -1,0 +1,173 @@
+"""Writes the report as one self-contained HTML file: tables and drawings first, interaction on top."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+import jinja2
+from markupsafe import Markup, escape
+
+from openpts_pages.model import Block, Cell, Column, Figure, Page, Report, Table
+from openpts_pages.plots.series import slot_of
+from openpts_pages.plots.svg import inline_svg
+from openpts_pages.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
+from openpts_pages.embedded import embeddable, encoded, packed, plots_of
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+VEGA: Final = _TEMPLATES / "vega.js.zlib"
+_SCRIPTS: Final = ("values", "views", "cursor", "tables", "page")
+_LONGEST_TABLE: Final = 200
+_LEAST_VALUES_TO_COLOUR: Final = 3
+
+
+def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool = False) -> str:
+    """The whole report; ``drawings`` are the figures' SVGs by id, in light colors.
+
+    It loads nothing from outside the file. Without scripts it shows drawings and tables, and names
+    the files of the long ones. Of longer series it holds 5,000 points, or all with ``embed_full``.
+    """
+    model, thinned = embeddable(report, full=embed_full)
+    return _template().render(
+        report=report,
+        tables=report.tables(),
+        titles={page.id: page.title for page in report.pages()},
+        of_specification=any(section.header.of_specification for section in report.sections),
+        thinned=thinned,
+        is_long=_is_long,
+        has_heat=_has_heat,
+        rows_of=_rows_of,
+        rows_markup=rows_markup,
+        units_of=_units_of,
+        slot_of=slot_of,
+        drawings={figure.id: inline_svg(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
+        style=Markup(_style()),  # noqa: S704 - our own file
+        script=Markup(_script()),  # noqa: S704 - our own files
+        vega=encoded(VEGA.read_bytes()),
+        plots=packed(plots_of(report, thinned)),
+        model=packed(model),
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    ).get_template("report.html.j2")
+
+
+def _drawn(report: Report, drawings: Mapping[str, str]) -> list[Figure]:
+    return [figure for figure in report.figures() if figure.id in drawings]
+
+
+def _is_long(table: Table) -> bool:
+    """Whether the page shows the table only on demand, from the model."""
+    return not table.printed and table.value_count > _LONGEST_TABLE
+
+
+def _has_heat(table: Table) -> bool:
+    """Whether colors mark small and large values: in a matrix, or in several columns."""
+    columns = list(zip(*(row.cells for row in table.rows), strict=True))
+    sets = [[cell for column in columns for cell in column]] if table.group else columns
+    found = [{cell.value for cell in cells if cell.value is not None} for cells in sets]
+    return sum(len(values) >= _LEAST_VALUES_TO_COLOUR for values in found) >= min(2, len(found))
+
+
+def _rows_of(page: Page) -> list[list[Block]]:
+    """The page's blocks in rows: of one block, or of figures that together are no wider than a page."""
+    rows: list[list[Block]] = []
+    for block in page.blocks:
+        if isinstance(block, Figure) and rows and _fits_beside(rows[-1], block):
+            rows[-1].append(block)
+        else:
+            rows.append([block])
+    return rows
+
+
+def _fits_beside(row: Sequence[Block], figure: Figure) -> bool:
+    widths = [block.width_px for block in row if isinstance(block, Figure)]
+    return len(widths) == len(row) and sum(widths) + figure.width_px <= PLOT_WIDTH_PX
+
+
+def _units_of(figure: Figure) -> list[tuple[str, str]]:
+    """What else the axes can be read in: the script's name of the choice, and the button's text."""
+    if figure.kind != "lines":
+        return []
+    titles = (figure.x.title, figure.y.title)
+    found = []
+    if any("(ms)" in title for title in titles):
+        found.append(("time", "ms / us"))
+    if figure.transfer_bytes and any(title == "IOPS" or "(MB/s)" in title for title in titles):
+        found.append(("rate", "IOPS / MB/s"))
+    return found
+
+
+def _style() -> str:
+    """The style sheet behind the colors of both themes."""
+    light, dark = _properties(LIGHT), _properties(DARK)
+    return (
+        f":root{{color-scheme:light;--font:{WEB_FONTS};{light}}}\n"
+        f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
+        f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
+        f"@media print{{:root,:root:not(#never),:root[data-theme]{{color-scheme:light;{light}}}}}\n"
+        + _text("report.css")
+    )
+
+
+def _properties(scheme: Scheme) -> str:
+    return "".join(f"--{name}:{color};" for name, color in scheme.tokens().items())
+
+
+def _script() -> str:
+    """The parts of the script in one function, so that nothing of it is seen outside."""
+    parts: Iterable[str] = (_text(f"script/{name}.js") for name in _SCRIPTS)
+    return (
+        "(() => {\n" + '"use strict";\nconst root = document.documentElement;\n' + "\n".join(parts) + "})();"
+    )
+
+
+def _text(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def rows_markup(table: Table, titles: Mapping[str, str]) -> Markup:
+    """The table's body; ``titles`` are those of the pages that cells may link to, by id.
+
+    A report has ten thousand cells, too many for a template's macro. Cells are right-aligned unless they have
+    another class: most hold numbers.
+    """
+    head_class = _class(table.head, "", usual="left")
+    lines = []
+    for row in table.rows:
+        cells = (
+            f"<td{_class(column, cell.tone, usual='right')}>{_content(cell, titles)}</td>"
+            for column, cell in zip(table.columns, row.cells, strict=True)
+        )
+        lines.append(
+            f'<tr><th scope="row"{head_class}>{_content(row.head, titles)}</th>{"".join(cells)}</tr>'
+        )
+    return Markup("\n".join(lines))  # noqa: S704 - every text is escaped below
+
+
+def _class(column: Column, tone: str, *, usual: str) -> str:
+    words = " ".join(word for word in (column.align if column.align != usual else "", tone) if word)
+    return f' class="{escape(words)}"' if words else ""
+
+
+def _content(cell: Cell, titles: Mapping[str, str]) -> str:
+    text = str(escape(cell.text))
+    if cell.link in titles:
+        text = _link(cell, titles[cell.link], text)
+    elif cell.struck:
+        text = f'<s>{text}</s><span class="unseen"> (struck through: not kept)</span>'
+    return f"{text}<small>{escape(cell.note)}</small>" if cell.note else text
+
+
+def _link(cell: Cell, title: str, text: str) -> str:
+    """Without a text of its own a link is short, with the page's title for those who hover or listen."""
+    name = "" if cell.text else f' aria-label="{escape(title)}" title="{escape(title)}"'
+    return f'<a href="#{escape(cell.link)}"{name}>{text or "show"}</a>'

@@ -1,0 +1,308 @@
+"""The parts in and around a plot besides its series: ranges, constant lines, rings, and all labels."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final
+
+from msgspec import Struct
+
+from openpts_pages.model import Figure, Mark, Table, points_of
+from openpts_pages.plots.axes import END_LABEL_PX, LINE_PX, Spec, datum, field, place, shares
+from openpts_pages.plots.font_metrics import text_width_px
+from openpts_pages.plots.labels_above import LegendEntry, labels_above, legend, vertical_rules
+from openpts_pages.plots.line_labels import EndLabel, visible
+from openpts_pages.plots.series import DASHES, SHOWN, marker, marker_size, slot_color, slot_of
+
+_RING_PX: Final = 7
+_CLEARANCE_PX: Final = 3
+_MARKER_PX: Final = 4
+_MOST_BETWEEN: Final = 100
+_FARTHEST: Final = 4  # rings of places that are tried, each a line further out
+
+
+class PlacedMark(Struct, frozen=True):
+    """A mark with the middle of its label, in pixels to the right of and below the ring's middle."""
+
+    mark: Mark
+    dx_px: float
+    dy_px: float
+
+
+class _Box(Struct, frozen=True):
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: "_Box") -> bool:
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+    def touches(self, x: float, y: float) -> bool:
+        """Whether a marker centered at x, y would overlap the box."""
+        across = self.left - _MARKER_PX < x < self.right + _MARKER_PX
+        return across and self.top - _MARKER_PX < y < self.bottom + _MARKER_PX
+
+
+def _placed_marks(figure: Figure, table: Table, size_px: tuple[float, float]) -> list[PlacedMark]:
+    """All marks with places for their labels; ``size_px`` is that of the plot's inside."""
+    if not figure.marks:
+        return []
+    width, height = size_px
+    across, up = shares(figure.x), shares(figure.y)
+
+    def pixel(x: float, y: float) -> tuple[float, float]:
+        return across(x) * width, (1 - up(y)) * height
+
+    found: set[tuple[float, float]] = set()  # each place once: thousands of points share their pixels
+    for series in figure.series:
+        if not series.second_axis:
+            points = [pixel(x, y) for x, y in visible(points_of(series, table), figure.y)]
+            among = points if series.style == "points" else _along(points)
+            found.update((round(x), round(y)) for x, y in among if math.isfinite(x) and math.isfinite(y))
+    dots = sorted(found)
+    rings = [pixel(mark.x, mark.y) for mark in figure.marks]
+    taken = [_around(ring, 2 * _RING_PX, 2 * _RING_PX) for ring in rings]
+    inside = _Box(0, 0, width, height)
+    placed: list[PlacedMark] = []
+    for mark, ring in zip(figure.marks, rings, strict=True):
+        choices = [
+            (_around((ring[0] + dx, ring[1] + dy), text_width_px(mark.label, bold=True), LINE_PX - 2), dx, dy)
+            for dx, dy in _offsets(text_width_px(mark.label, bold=True))
+        ]
+        near = _near(dots, [box for box, *_ in choices])
+        box, dx, dy = min(choices, key=lambda choice: _cost(choice[0], inside, taken, near))
+        taken.append(box)
+        placed.append(PlacedMark(mark, dx, dy))
+    return placed
+
+
+def _along(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Places on the line through the points, close enough that no label fits between two of them."""
+    places = list(points)
+    for (x, y), (next_x, next_y) in pairwise(points):
+        count = min(_MOST_BETWEEN, int(max(abs(next_x - x), abs(next_y - y)) / LINE_PX * 2))
+        places += [
+            (x + (next_x - x) * n / (count + 1), y + (next_y - y) * n / (count + 1))
+            for n in range(1, count + 1)
+        ]
+    return places
+
+
+def _offsets(text_px: float) -> list[tuple[float, float]]:
+    """Places around a ring, the best first: above, below, beside it, over its shoulders; then further out."""
+    found = []
+    beside = _RING_PX + _CLEARANCE_PX + text_px / 2
+    shoulder = max(0.0, text_px / 2 - _RING_PX)
+    for n in range(_FARTHEST):
+        up = _RING_PX + _CLEARANCE_PX + (n + 0.5) * LINE_PX
+        found += [(0.0, -up), (0.0, up)]
+        if n == 0:
+            found += [(side, dy) for dy in (0.0, LINE_PX / 2, -LINE_PX / 2) for side in (beside, -beside)]
+        # at the plot's edge a shoulder reaches out of it, and a text that ends at the ring's middle does not
+        for along in (shoulder, text_px / 2):
+            found += [(along, -up), (-along, -up), (along, up), (-along, up)]
+    return found
+
+
+def _around(middle: tuple[float, float], width: float, height: float) -> _Box:
+    x, y = middle
+    return _Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _near(dots: Sequence[tuple[float, float]], boxes: Sequence[_Box]) -> list[tuple[float, float]]:
+    """Dots that any of the boxes may touch."""
+    around = _Box(
+        min(box.left for box in boxes),
+        min(box.top for box in boxes),
+        max(box.right for box in boxes),
+        max(box.bottom for box in boxes),
+    )
+    return [(x, y) for x, y in dots if around.touches(x, y)]
+
+
+def _cost(box: _Box, inside: _Box, taken: Sequence[_Box], dots: Sequence[tuple[float, float]]) -> int:
+    outside = box.left < inside.left or box.right > inside.right
+    outside = outside or box.top < inside.top or box.bottom > inside.bottom
+    covered = sum(box.overlaps(other) for other in taken)
+    return 10_000 * outside + 1_000 * covered + sum(box.touches(x, y) for x, y in dots)
+
+
+_FIRST_ROW_PX: Final = 5  # from the plot to the text's lower edge
+_WITH_MARKER: Final = {"measured", "points", "spline"}
+_COLORED_STROKE: Final = {"line", "dashed", "mean"}
+
+
+def bands(figure: Figure) -> list[Spec]:
+    """Shaded ranges."""
+    return [
+        {
+            "mark": {"type": "rect", "style": band.style, "clip": True},
+            "encoding": {
+                band.axis: datum(band.start, figure.x if band.axis == "x" else figure.y),
+                f"{band.axis}2": {"datum": place(band.end, figure.x if band.axis == "x" else figure.y)},
+            },
+        }
+        for band in figure.bands
+        if band.style != "plain"
+    ]
+
+
+def rules(figure: Figure) -> list[Spec]:
+    """Constant lines of y."""
+    return [
+        {
+            "mark": {"type": "rule", "style": rule.style, "clip": True},
+            "encoding": {"y": datum(rule.value, figure.y)},
+        }
+        for rule in figure.rules
+        if rule.axis == "y"
+    ]
+
+
+def rules_and_labels_above(figure: Figure, width_px: float) -> list[Spec]:
+    """Lines at places of x up to their labels, and the labels of ranges."""
+    labels = labels_above(figure, width_px)
+    tops = {(label.text, label.x): label.row for label in labels}
+    layers: list[Spec] = []
+    for rule in vertical_rules(figure):
+        x = datum(rule.value, figure.x)
+        row = tops[rule.label, x["datum"]]
+        top = {"value": -_FIRST_ROW_PX - (row + 1) * LINE_PX + 4}
+        mark = {"type": "rule", "style": rule.style, "clip": False}
+        layers.append({"mark": mark, "encoding": {"x": x, "y": top, "y2": {"value": "height"}}})
+    for label in labels:
+        shift = {"left": 3, "right": -3, "center": 0}[label.align]
+        mark = {
+            "type": "text",
+            "style": "annotation",
+            "text": label.text,
+            "align": label.align,
+            "baseline": "bottom",
+            "xOffset": shift,
+            "clip": False,
+        }
+        x = {"datum": label.x, "type": "quantitative"}
+        y = {"value": -_FIRST_ROW_PX - label.row * LINE_PX}
+        layers.append({"mark": mark, "encoding": {"x": x, "y": y}})
+    return layers
+
+
+def marks(figure: Figure, table: Table, size_px: tuple[float, float]) -> list[Spec]:
+    """Rings around points, and their labels."""
+    layers: list[Spec] = []
+    for placed in _placed_marks(figure, table, size_px):
+        where = {"x": datum(placed.mark.x, figure.x), "y": datum(placed.mark.y, figure.y)}
+        ring = {"type": "point", "style": "ring", "size": (2 * _RING_PX) ** 2, "clip": False}
+        text = {
+            "type": "text",
+            "style": "ring-label",
+            "text": placed.mark.label,
+            "align": "center",
+            "baseline": "middle",
+            "dx": placed.dx_px,
+            "dy": placed.dy_px,
+            "clip": False,
+        }
+        layers += [{"mark": ring, "encoding": where}, {"mark": text, "encoding": where}]
+    return layers
+
+
+def end_label_layers(figure: Figure, labels: Sequence[EndLabel], interactive: bool) -> list[Spec]:
+    """Beside each line's end: a piece of the line or its marker, then its name.
+
+    They are outside the plot, so they are not clipped to it.
+    """
+    edge = {"x": {"value": "width"}, "y": field("y", figure.y)}
+    layers: list[Spec] = []
+    marked = [label for label in labels if label.style in _WITH_MARKER]
+    if marked:
+        mark = {"type": "point", "xOffset": 16, "clip": False}
+        encoding = {**edge, **marker(figure), "size": marker_size()}
+        layers.append({"data": {"values": _rows(figure, marked)}, "mark": mark, "encoding": encoding})
+    for label in labels:
+        if label.style not in _WITH_MARKER:
+            stroke = _stroke(label.style)
+            layers.append(
+                {
+                    "data": {"values": _rows(figure, [label])},
+                    "mark": {"type": "rule", **stroke, "xOffset": 6, "x2Offset": 26, "clip": False},
+                    "encoding": {**edge, "x2": {"value": "width"}, **_stroke_color(figure, label.style)},
+                }
+            )
+    for bold in (False, True):
+        mark = {
+            "type": "text",
+            "align": "left",
+            "baseline": "middle",
+            "xOffset": END_LABEL_PX,
+            "fontWeight": "bold" if bold else "normal",
+            "clip": False,
+        }
+        rows = _rows(figure, [label for label in labels if label.bold is bold])
+        if rows:
+            encoding = {**edge, "text": {"field": "text"}}
+            layers.append({"data": {"values": rows}, "mark": mark, "encoding": encoding})
+    if interactive:
+        for layer in layers:
+            layer["transform"] = [{"filter": SHOWN}]
+    return layers
+
+
+def _rows(figure: Figure, labels: Sequence[EndLabel]) -> list[Spec]:
+    return [
+        {
+            "y": label.y,
+            "text": label.text,
+            "key": label.key,
+            "slot": slot_of(label.color, figure),
+            "bold": label.bold,
+        }
+        for label in labels
+    ]
+
+
+def _stroke(style: str) -> Spec:
+    if style not in _COLORED_STROKE:
+        return {"style": style}
+    dashes = {"strokeDash": DASHES} if style == "dashed" else {}
+    return {"strokeWidth": 2.4 if style == "mean" else 1.6, **dashes}
+
+
+def _stroke_color(figure: Figure, style: str) -> Spec:
+    return {"color": slot_color(figure)} if style in _COLORED_STROKE else {}
+
+
+def legend_layers(figure: Figure, rows_below: int) -> list[Spec]:
+    """The legend's rows above the plot and all labels there."""
+    layers: list[Spec] = []
+    for entry in legend(figure):
+        middle = -_FIRST_ROW_PX - (rows_below + entry.row + 0.5) * LINE_PX - 2
+        layers.append(_legend_symbol(figure, entry, middle))
+        mark = {"type": "text", "align": "left", "baseline": "middle", "text": entry.text, "clip": False}
+        where = {"x": {"value": entry.x_px + 19}, "y": {"value": middle}}
+        layers.append({"mark": mark, "encoding": where})
+    return layers
+
+
+def _legend_symbol(figure: Figure, entry: LegendEntry, y: float) -> Spec:
+    source: Spec = {"data": {"values": [{"slot": slot_of(entry.color, figure), "bold": False}]}}
+    middle = {"x": {"value": entry.x_px + 7}, "y": {"value": y}}
+    if entry.style in _WITH_MARKER:
+        encoding = {**middle, **marker(figure), "size": marker_size()}
+        return {**source, "mark": {"type": "point", "clip": False}, "encoding": encoding}
+    if entry.style == "bars":
+        encoding = {**middle, "fill": slot_color(figure)}
+        mark = {"type": "point", "shape": "square", "size": 80, "strokeWidth": 0, "clip": False}
+        return {**source, "mark": mark, "encoding": encoding}
+    if entry.style in {"whiskers", "range"}:
+        ends = {**middle, "y": {"value": y - 5}, "y2": {"value": y + 5}}
+        return {"mark": {"type": "rule", "style": "whisker", "clip": False}, "encoding": ends}
+    ends = {"x": {"value": entry.x_px}, "x2": {"value": entry.x_px + 15}, "y": {"value": y}}
+    mark = {"type": "rule", "clip": False, **_stroke(entry.style)}
+    return {**source, "mark": mark, "encoding": {**ends, **_stroke_color(figure, entry.style)}}

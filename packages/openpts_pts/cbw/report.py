@@ -1,0 +1,32 @@
+"""The report of CBW (PTS 13.3)."""
+
+from typing import Final
+
+from openpts.procedures.kit.content import ReportContent
+from openpts_pts.shared.demand.report import demand_report
+from openpts_pts.shared.demand.words import HISTOGRAMS, VARIATION, Names
+from openpts.record.reader import Run
+
+NAMES: Final = Names(
+    prefix="cbw",
+    test="CBW",
+    bar="Composite Block Size Workload Test (REQUIRED) - Report Page",
+    section=13,
+    plots_before=3,
+    over_rounds=True,
+    titles=(
+        "PC IOPS Plot",
+        "PC Steady State Plot",
+        "Btw-Round Prewrites Plot",
+        *VARIATION,
+        "System CPU Utilization Plot",
+        *HISTOGRAMS,
+    ),
+)
+
+REQUIRED: Final = NAMES.required
+
+
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the samples in the record."""
+    return demand_report(run, NAMES, lambda demand: f"CBW - {demand.conditions.workload.title}")

@@ -1,0 +1,86 @@
+"""DIRTH against section 14: one size and mix of choice, and the procedure that it shares with CBW."""
+
+from typing import Final
+
+from openpts_pts.evidence.check import Cases, Checks, binds_where
+from openpts_pts.evidence.evidence import Evidence
+from openpts_pts.evidence.finding import Finding, all_of, met, not_applicable, not_reached
+from openpts_pts.evidence.kept import averages_kept
+from openpts_pts.evidence.measured import block_size_bytes, mixes
+from openpts_pts.evidence.sequence import purge_first
+from openpts_pts.evidence.settings import random_data, stimuli
+from openpts_pts.evidence.tracking import preconditioned, tracked_minutes
+from openpts_pts.shared import spec_interpretations as spec
+from openpts_pts.shared.demand import checks as d
+from openpts_pts.shared.demand import histogram_checks as h
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import AccessPattern
+
+
+def _one_size_one_mix(evidence: Evidence) -> Finding:
+    """Random accesses of one size throughout, and one mix in all rounds, as the steps counted them."""
+    used, one = _workload(evidence)
+    return met(used) if one else not_applicable(f"another workload, as 14.1 (7) allows: {used}")
+
+
+def _any_workload(evidence: Evidence) -> Finding:
+    if not evidence.steps:
+        return not_reached("no step was completed")
+    used, one = _workload(evidence)
+    return not_applicable(f"one block size and one mix: {used}") if one else met(used)
+
+
+def _workload(evidence: Evidence) -> tuple[str, bool]:
+    samples = [step.sample for step in evidence.steps if step.place.phase is not Phase.WIPC]
+    found = stimuli(samples)
+    mixes_used = mixes(evidence, evidence.of(Phase.ROUND))
+    one = (
+        all(s.access_pattern is AccessPattern.RANDOM and len(s.block_sizes) == 1 for s in found)
+        and len({block_size_bytes(sample) for sample in samples if sample.ios}) == 1
+        and len(mixes_used) <= 1
+    )
+    sizes = ", ".join(dict.fromkeys(str(stimulus).rpartition(" ")[0] for stimulus in found))
+    return f"{sizes} {', '.join(mixes_used)}".strip(), one
+
+
+CHECKS: Final[Checks] = {
+    "PTS-DIRTH-01": d.full_range,
+    "PTS-DIRTH-02": _one_size_one_mix,
+    "PTS-DIRTH-03": _any_workload,
+    "PTS-DIRTH-04": purge_first,
+    "PTS-DIRTH-05": d.all_writes(Phase.WDPC),
+    "PTS-DIRTH-06": d.cache_off,
+    "PTS-DIRTH-07": d.precondition_demand(Phase.WDPC),
+    "PTS-DIRTH-08": random_data(Phase.WDPC),
+    "PTS-DIRTH-09": d.minutes_kept(Phase.WDPC),
+    "PTS-DIRTH-10": lambda e: all_of([tracked_minutes(e), preconditioned(e)]),
+    "PTS-DIRTH-11": d.cache_off,
+    "PTS-DIRTH-12": d.demands("tc"),
+    "PTS-DIRTH-13": d.demands("qd"),
+    "PTS-DIRTH-14": d.round_prewrite,
+    "PTS-DIRTH-15": lambda e: all_of(
+        [d.minutes_kept(Phase.ROUND_PREWRITE)(e), d.has_cpu(Phase.ROUND_PREWRITE)(e)]
+    ),
+    "PTS-DIRTH-16": d.operating_points,
+    "PTS-DIRTH-17": d.ties,
+    "PTS-DIRTH-18": lambda e: all_of([averages_kept(Phase.ROUND)(e), d.has_cpu(Phase.ROUND)(e)]),
+    "PTS-DIRTH-19": d.until_steady,
+    "PTS-DIRTH-23": h.measured_maximum,
+    "PTS-DIRTH-24": h.maximum_is_highest,
+    "PTS-DIRTH-25": h.maximum_below_limit,
+    "PTS-DIRTH-26": h.minimum,
+    "PTS-DIRTH-27": h.middles,
+    "PTS-DIRTH-28": h.maximum_at_lowest_toio,
+    "PTS-DIRTH-29": h.prewrites,
+    "PTS-DIRTH-30": h.histograms(None),
+    "PTS-DIRTH-32": h.minimum,
+    "PTS-DIRTH-33": h.nearest_to_the_middle,
+    "PTS-DIRTH-34": h.order,
+    "PTS-DIRTH-52": d.optional_wipc,
+}
+CASES: Final[Cases] = {
+    "PTS-DIRTH-22": binds_where(d.has_cpu(Phase.ROUND)),
+    "PTS-DIRTH-43": binds_where(d.has_cpu(Phase.ROUND)),
+}
+ORDER: Final = d.ties
+INTERPRETATIONS: Final = (*spec.STEADY_STATE, *spec.TRACKED_MINUTES, *spec.DEMAND_VARIATION)

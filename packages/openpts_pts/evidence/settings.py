@@ -1,0 +1,199 @@
+"""What is set before a test begins: active range, cache, demand, data (PTS 3.4 to 3.7, 7.2 to 14.2)."""
+
+from collections.abc import Callable
+from typing import Final
+
+from openpts_pts.evidence.check import Cases, Checks, binds_where
+from openpts_pts.evidence.evidence import Evidence
+from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.data import RandomData
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import ActiveRange, Stimulus
+
+WCE: Final = "WCE"
+WCD: Final = "WCD"
+_NONE: Final = "no volatile cache"
+
+
+def class_settings(evidence: Evidence) -> Finding:
+    """Enterprise: WCD, AR 100 %; client: WCE, AR 75 %."""
+    end_pct = 100 if evidence.enterprise else 75
+    return all_of([active_range(evidence, end_pct), cache(evidence, enabled=not evidence.enterprise)])
+
+
+def active_range(evidence: Evidence, end_pct: int, *parts: Phase) -> Finding:
+    """The active range of the steps of these parts, of all without any, is 0 to so many per cent."""
+    samples = [s.sample for s in evidence.steps if not parts or s.place.phase in parts]
+    used = dict.fromkeys([s.active_range for s in stimuli(samples)])
+    if not used:
+        return not_reached("no step was completed")
+    text = ", ".join(_range_text(each) for each in used)
+    required = _range_text(ActiveRange(0, end_pct))
+    return met_if(text == required, required, text)
+
+
+def _range_text(active_range: ActiveRange) -> str:
+    return f"AR {active_range.start_pct:g} to {active_range.end_pct:g} %"
+
+
+def cache(evidence: Evidence, *, enabled: bool) -> Finding:
+    """The volatile write cache as it was found before each cycle."""
+    required = WCE if enabled else WCD
+    found = [report.actual for report in evidence.manifest.write_caches]
+    if not found:
+        return not_reached("the write cache was never read")
+    satisfied = {WCE} if enabled else {WCD, _NONE}
+    return met_if(set(found) <= satisfied, required, ", ".join(dict.fromkeys(found)))
+
+
+def stimuli(samples: list[Sample]) -> list[Stimulus]:
+    """The stimuli of steps; idle gaps have none."""
+    return [stimulus for sample in samples for stimulus in sample.step.stimuli]
+
+
+def random_data(*parts: Phase) -> Callable[[Evidence], Finding]:
+    """All writes of these parts, of all without any, were random data, fresh for each write."""
+
+    def check(evidence: Evidence) -> Finding:
+        samples = evidence.samples if not parts else [s for phase in parts for s in evidence.of(phase)]
+        patterns = dict.fromkeys(s.data for s in stimuli(samples) if s.operations.write)
+        if not patterns:
+            return not_reached("nothing was written")
+        others = [pattern for pattern in patterns if not isinstance(pattern, RandomData)]
+        if others:
+            return deviated("random data", ", ".join(str(other) for other in others))
+        return met("random data, fresh for each write")
+
+    return check
+
+
+def demand(phase: Phase, tc: int | None, qd: int | None, number: int | None = None) -> Callable[..., Finding]:
+    """All steps of a phase had that TC and QD; None is any."""
+
+    def check(evidence: Evidence) -> Finding:
+        return _demand_of(stimuli(evidence.of(phase, number)), tc, qd)
+
+    return check
+
+
+def demand_everywhere(tc: int | None, qd: int | None) -> Callable[[Evidence], Finding]:
+    """All steps of the test had that TC and QD; None is any."""
+    return lambda evidence: _demand_of(stimuli(evidence.samples), tc, qd)
+
+
+def _demand_of(found: list[Stimulus], tc: int | None, qd: int | None) -> Finding:
+    if not found:
+        return not_reached("no such step was completed")
+    right = all(tc in {None, s.tc} and qd in {None, s.qd} for s in found)
+    required = " ".join(f"{name} {n}" for name, n in (("TC", tc), ("QD", qd)) if n is not None)
+    return met_if(right, required, demands_text(found))
+
+
+def demands_text(found: list[Stimulus]) -> str:
+    """Each demand once: ``TC 4 QD 32``."""
+    return ", ".join(dict.fromkeys(f"TC {s.tc} QD {s.qd}" for s in found))
+
+
+def recommended(field: str, enterprise: int, client: int) -> Callable[[Evidence], Finding]:
+    """The TC or QD of all steps is the recommended one, though the operator may choose another."""
+
+    def check(evidence: Evidence) -> Finding:
+        used = sorted({getattr(stimulus, field) for stimulus in stimuli(evidence.samples)})
+        if not used:
+            return not_reached("no step was completed")
+        wanted = enterprise if evidence.enterprise else client
+        text = f"{field.upper()} {', '.join(map(str, used))}"
+        return met_if(used == [wanted], f"{field.upper()} {wanted} (recommended)", text)
+
+    return check
+
+
+def same_demand(first: Phase, second: Phase) -> Callable[[Evidence], Finding]:
+    """Check that two phases ran at one TC and QD."""
+
+    def check(evidence: Evidence) -> Finding:
+        one, other = (demands_text(stimuli(evidence.of(phase))) for phase in (first, second))
+        if not one:
+            return not_reached(f"there was no {first.upper()}")
+        return met_if(one == other, f"{one}, as in {first.upper()}", other)
+
+    return check
+
+
+def _constant_demand(evidence: Evidence) -> Finding:
+    by_cycle = [stimuli(evidence.in_cycle(cycle)) for cycle in evidence.tested_cycles]
+    return all_of(
+        met_if(len({(s.tc, s.qd) for s in found}) == 1, "one TC and QD in all steps", demands_text(found))
+        for found in by_cycle
+    )
+
+
+def _active_range_kept(*parts: Phase) -> Callable[[Evidence], Finding]:
+    """The steps of these parts, all without any, had the active range that was set for the test."""
+
+    def check(evidence: Evidence) -> Finding:
+        wanted = evidence.manifest.conditions.active_range
+        samples = [s.sample for s in evidence.steps if not parts or s.place.phase in parts]
+        used = dict.fromkeys(_range_text(s.active_range) for s in stimuli(samples))
+        return met_if(list(used) == [_range_text(wanted)], _range_text(wanted), ", ".join(used))
+
+    return check
+
+
+def _class(evidence: Evidence) -> Finding:
+    if not evidence.manifest.conditions.set_by_class:
+        return not_applicable(f"the test's section has its own settings: PTS-{evidence.test.upper()}-01")
+    return class_settings(evidence)
+
+
+def _cache_of_class(evidence: Evidence) -> Finding:
+    """As the class has it, but off where a section of its own says so (13.2, 14.2)."""
+    by_class = evidence.manifest.conditions.set_by_class
+    return cache(evidence, enabled=by_class and not evidence.enterprise)
+
+
+def _uncontrollable_cache(evidence: Evidence) -> Finding:
+    reports = evidence.manifest.write_caches
+    if not reports:
+        return not_reached("the write cache was never read")
+    report = reports[-1]
+    if report.actual in {WCD, _NONE}:
+        return not_applicable(f"the cache is off, or there is none: {report.actual}")
+    return met(f"{report.actual}, read from {report.source}")
+
+
+def other_data(evidence: Evidence) -> Finding:
+    """Data that isn't random is an option."""
+    patterns = dict.fromkeys(s.data for s in stimuli(evidence.samples) if s.operations.write)
+    others = [data_text(pattern) for pattern in patterns if not isinstance(pattern, RandomData)]
+    return met(", ".join(others)) if others else not_applicable("all data was random")
+
+
+def _chosen_demand(evidence: Evidence) -> Finding:
+    found = stimuli(evidence.samples)
+    return met(demands_text(found)) if found else not_reached("no step was completed")
+
+
+def _other_wipc(evidence: Evidence) -> Finding:
+    """WIPC at another demand than the rounds."""
+    wipc, rounds = (demands_text(stimuli(evidence.of(phase))) for phase in (Phase.WIPC, Phase.ROUND))
+    if not rounds:
+        return not_reached("no round was completed")
+    return met(wipc) if wipc != rounds else not_applicable(f"{wipc}, as in the rounds")
+
+
+CHECKS: Final[Checks] = {
+    "PTS-GEN-04": _class,
+    "PTS-DEF-01": _active_range_kept(),
+    "PTS-PRE-02": _active_range_kept(Phase.WIPC),
+    "PTS-DAT-01": random_data(),
+    "PTS-DAT-02": other_data,
+    "PTS-PRE-03": _other_wipc,
+    "PTS-THR-02": _chosen_demand,
+    "PTS-THR-03": _constant_demand,
+    "PTS-CACHE-01": _cache_of_class,
+    "PTS-CACHE-02": _uncontrollable_cache,
+}
+CASES: Final[Cases] = {"PTS-DAT-03": binds_where(other_data)}

@@ -1,0 +1,223 @@
+"""Host idle recovery: what each burst of writes reached, and how exact its pauses were (PTS 11).
+
+IOPS of an access count its active time only: IOPS times ART is then the demand (openpts' reading of 11.2).
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from statistics import fmean, quantiles
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from openpts.analysis.comparison import gain_pct
+from openpts.analysis.minutes import sum_parts
+from openpts_pts.hir import IdleRecoveryConditions, WaitState
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Measured, Sample, StepState
+from openpts.vocabulary.stop import Duration
+
+SamplesOf = Callable[[Phase, int], Sequence[Sample]]
+
+
+class Access(Struct, frozen=True):
+    """One access A or C, logged at its end; times in ns from the start of the first step given.
+
+    ``on_excess_ns``: how much longer than planned it took to the drive's last answer. ``off_error_ns``: how
+    much longer than planned no I/O was outstanding after it; None where no pause was planned or no step
+    followed.
+    """
+
+    sample: Sample
+    ended_ns: int
+    on_excess_ns: int
+    off_error_ns: int | None
+
+
+def accesses(
+    samples: Sequence[Sample], planned_ns: int, origin_ns: int, scale: int = 1
+) -> tuple[Access, ...]:
+    """The accesses among consecutive steps of a wait state or of its return to baseline, idle steps between.
+
+    ``origin_ns`` is the moment on the engine's clock from which ``ended_ns`` counts. Only complete steps
+    count. ``scale`` is that of a simulated drive: its clock shows nominal time, so that the microseconds of a
+    late answer appear that many times as long in it.
+    """
+    return tuple(
+        Access(
+            sample=sample,
+            ended_ns=sample.started_ns + sample.elapsed_ns - origin_ns,
+            on_excess_ns=round((sample.elapsed_ns - planned_ns) / scale),
+            off_error_ns=None if off_error_ns is None else round(off_error_ns / scale),
+        )
+        for sample, off_error_ns in _with_pauses(samples)
+        if sample.state is StepState.COMPLETE
+    )
+
+
+def _with_pauses(samples: Sequence[Sample]) -> Iterator[tuple[Sample, int | None]]:
+    """Each burst with the error of the pause behind it."""
+    bursts = [(place, sample) for place, sample in enumerate(samples) if not sample.step.is_idle]
+    for (place, burst), (next_place, following) in pairwise(bursts):
+        pauses = samples[place + 1 : next_place]
+        if pauses:
+            silent_ns = following.started_ns - (burst.started_ns + burst.elapsed_ns)
+            yield burst, silent_ns - sum(_planned_ns(pause) for pause in pauses)
+        else:
+            yield burst, None
+    if bursts:
+        yield bursts[-1][1], None
+
+
+def _planned_ns(pause: Sample) -> int:
+    stop = pause.step.stop
+    assert isinstance(stop, Duration)  # noqa: S101 nothing else can end an idle gap
+    return stop.duration_ns
+
+
+class SegmentSummary(Measured, frozen=True, kw_only=True):
+    """All accesses of a wait state, of a return to baseline, or of the baseline, together, in active time.
+
+    ``low_iops`` and ``high_iops`` are the 5th and 95th percentile of the accesses, None for fewer than 20 of
+    them.
+    """
+
+    accesses: int
+    low_iops: float | None
+    high_iops: float | None
+    longest_on_excess_ns: int
+    largest_off_error_ns: int | None
+    mean_off_error_ns: float | None
+
+
+def summarize_segment(samples: Sequence[Sample], planned_ns: int, scale: int = 1) -> SegmentSummary | None:
+    """The summary of consecutive steps; None where no access was completed."""
+    bursts = [
+        sample
+        for sample in samples
+        if not sample.step.is_idle and sample.state is StepState.COMPLETE and sample.elapsed_ns
+    ]
+    if not bursts:
+        return None
+    each = [sample.iops for sample in bursts]
+    low, high = (None, None)
+    if len(each) >= 20:
+        cuts = quantiles(each, n=20, method="inclusive")
+        low, high = cuts[0], cuts[-1]
+    offs = [
+        access.off_error_ns
+        for access in accesses(samples, planned_ns, 0, scale)
+        if access.off_error_ns is not None
+    ]
+    return SegmentSummary(
+        accesses=len(bursts),
+        low_iops=low,
+        high_iops=high,
+        longest_on_excess_ns=round(max(sample.elapsed_ns - planned_ns for sample in bursts) / scale),
+        largest_off_error_ns=max(offs, key=abs, default=None),
+        mean_off_error_ns=fmean(offs) if offs else None,
+        **sum_parts(bursts),
+    )
+
+
+def late_edges(samples: Sequence[Sample], planned_ns: int, limit_ns: int, scale: int = 1) -> int:
+    """How many on or off edges of a wait state were off by more than the limit through no fault of the drive.
+
+    A burst that ends late because the drive answered its last I/Os late, at most its longest response time
+    after they were issued, is caused by the drive, and is what the test measures.
+    """
+    bursts = [sample for sample in samples if not sample.step.is_idle]
+    late_ends = sum(
+        (sample.elapsed_ns - planned_ns) / scale - (sample.max_latency_ns or 0) > limit_ns
+        for sample in bursts
+    )
+    pauses = (access.off_error_ns for access in accesses(samples, planned_ns, 0, scale))
+    return late_ends + sum(error is not None and abs(error) > limit_ns for error in pauses)
+
+
+class Segment(Struct, frozen=True):
+    """A wait state with its return to baseline; times in ns from the first access of the first one.
+
+    Either is empty, and its summary None, as far as it was not reached.
+    """
+
+    state: WaitState
+    began_ns: int
+    ended_ns: int
+    active: tuple[Access, ...]
+    returned: tuple[Access, ...]
+    active_summary: SegmentSummary | None
+    returned_summary: SegmentSummary | None
+
+
+class Baseline(SegmentSummary, frozen=True, kw_only=True):
+    """The tracked minutes of the window of steady state together (openpts' reading of 11.2)."""
+
+    average_iops: float
+    minutes: tuple[Sample, ...] = ()
+
+    @property
+    def iops(self) -> float:
+        """The tracking variable's average in the window (2.1.24)."""
+        return self.average_iops
+
+
+class IdleRecoveryResults(Struct, frozen=True):
+    """The baseline, None without steady state, and the wait states that were begun."""
+
+    baseline: Baseline | None
+    segments: tuple[Segment, ...]
+
+    def gain_pct(self, segment: Segment) -> float | None:
+        """IOPS of the wait state above the baseline, in per cent of it."""
+        if self.baseline is None or segment.active_summary is None:
+            return None
+        return gain_pct(self.baseline.iops, segment.active_summary.iops)
+
+
+def analyze_idle_recovery(
+    conditions: IdleRecoveryConditions, window: Sequence[Sample], samples_of: SamplesOf, scale: int = 1
+) -> IdleRecoveryResults:
+    """Sum up the test; ``window`` are the tracked minutes in which it was steady, none without that.
+
+    ``scale`` is that of a simulated drive.
+    """
+    parts = [
+        (
+            state,
+            samples_of(Phase.WAIT_STATE, state.number),
+            samples_of(Phase.RETURN_TO_BASELINE, state.number),
+        )
+        for state in conditions.wait_states
+    ]
+    begun = [(state, waits, returns) for state, waits, returns in parts if waits]
+    origin_ns = begun[0][1][0].started_ns if begun else 0
+    planned_ns = conditions.access_ns
+    return IdleRecoveryResults(
+        baseline=_baseline(window, conditions.minute_ns, scale),
+        segments=tuple(
+            Segment(
+                state=state,
+                began_ns=waits[0].started_ns - origin_ns,
+                ended_ns=_end_ns([*waits, *returns]) - origin_ns,
+                active=accesses(waits, planned_ns, origin_ns, scale),
+                returned=accesses(returns, planned_ns, origin_ns, scale),
+                active_summary=summarize_segment(waits, planned_ns, scale),
+                returned_summary=summarize_segment(returns, planned_ns, scale),
+            )
+            for state, waits, returns in begun
+        ),
+    )
+
+
+def _baseline(window: Sequence[Sample], minute_ns: int, scale: int) -> Baseline | None:
+    summary = summarize_segment(window, minute_ns, scale)
+    if summary is None:
+        return None
+    return Baseline(
+        average_iops=fmean(minute.iops for minute in window), minutes=tuple(window), **asdict(summary)
+    )
+
+
+def _end_ns(samples: Sequence[Sample]) -> int:
+    return samples[-1].started_ns + samples[-1].elapsed_ns

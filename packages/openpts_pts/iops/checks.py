@@ -1,0 +1,67 @@
+"""IOPS against section 7, with the specification's own numbers."""
+
+from typing import Final
+
+from openpts_pts.evidence.check import Cases, Checks
+from openpts_pts.evidence.evidence import Evidence
+from openpts_pts.evidence.finding import Finding, not_applicable
+from openpts_pts.evidence.kept import averages_kept, loop_settings, settings_kept
+from openpts_pts.evidence.sequence import purge_first
+from openpts_pts.evidence.settings import class_settings, random_data, recommended, same_demand
+from openpts_pts.shared import spec_interpretations as spec
+from openpts_pts.shared.rounds.checks import beyond_round_25, element, if_not_steady, inner_loop, order, outer_loop, points, tracked, until_steady, window_covers, wipc
+from openpts_pts.shared.rounds.conditions import RoundConditions
+from openpts.units import KIB
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import AccessPattern
+
+_READS: Final = (100, 95, 65, 50, 35, 5, 0)
+_SIZES_KIB: Final = (1024, 128, 64, 32, 16, 8, 4, 0.5)
+_TRACKED: Final = ((0, 4 * KIB), (65, 64 * KIB), (100, 1024 * KIB))
+_ELEMENTS: Final = len(_READS) * len(_SIZES_KIB)
+
+
+def _other_tracking(evidence: Evidence) -> Finding | None:
+    tracking = evidence.conditions(RoundConditions).tracking
+    if {(v.read_pct, v.block_size_bytes) for v in tracking} == set(_TRACKED):
+        return not_applicable("the three variables of the specification are tracked")
+    return None
+
+
+CHECKS: Final[Checks] = {
+    "PTS-IOPS-01": class_settings,
+    "PTS-IOPS-02": purge_first,
+    "PTS-IOPS-03": settings_kept(Phase.WIPC),
+    "PTS-IOPS-04": recommended("qd", 32, 16),
+    "PTS-IOPS-05": recommended("tc", 4, 2),
+    "PTS-IOPS-06": random_data(Phase.WIPC),
+    "PTS-IOPS-07": wipc(128),
+    "PTS-IOPS-08": loop_settings,
+    "PTS-IOPS-09": same_demand(Phase.WIPC, Phase.ROUND),
+    "PTS-IOPS-10": random_data(Phase.ROUND),
+    "PTS-IOPS-11": until_steady,
+    "PTS-IOPS-12": outer_loop(_READS),
+    "PTS-IOPS-13": inner_loop(_SIZES_KIB),
+    "PTS-IOPS-14": element(_ELEMENTS, AccessPattern.RANDOM),
+    "PTS-IOPS-15": averages_kept(Phase.ROUND),
+    "PTS-IOPS-16": tracked("RND 4 KiB RW0, RND 64 KiB RW65, RND 1024 KiB RW100", _TRACKED),
+    "PTS-IOPS-18": beyond_round_25,
+    "PTS-IOPS-19": order(points(_READS, _SIZES_KIB)),
+    "PTS-IOPS-20": window_covers(_ELEMENTS),
+}
+CASES: Final[Cases] = {
+    "PTS-IOPS-17": _other_tracking,
+    "PTS-IOPS-24": if_not_steady,
+    "PTS-IOPS-25": if_not_steady,
+}
+ORDER: Final = order(points(_READS, _SIZES_KIB))
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.NOT_STEADY,
+    spec.Interpretation(
+        "7.1, 7.2",
+        "Whether all tracking variables must be steady in the same window.",
+        "All of them, in the same five Rounds.",
+    ),
+    *spec.FIVE_NINES,
+)

@@ -1,0 +1,88 @@
+"""Minutes of a continuous stimulus as rows of a table (PTS 11.2 step 3.1, 13.2 step 3.2.1)."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from openpts.analysis.minutes import Minute
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Col, table
+from openpts_pages.model import Cell, Column, Row, Table
+from openpts_pages.ticks import TimeAxis
+from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, Metric
+from openpts.units import NS_PER_S
+
+T = TypeVar("T")
+
+_CPU_SYS: Final = replace(CPU_SYS, decimals=1)
+
+
+def minutes_axis(minutes: Sequence[Minute]) -> TimeAxis:
+    """Time from the start of the stimulus to the end of its last minute, and a bit behind it if alone."""
+    room = 1.1 if len(minutes) == 1 else 1.0
+    return ticks.time_axis("Time", 0, room * max((minute.end_ns for minute in minutes), default=0))
+
+
+def elapsed_column(time: TimeAxis) -> Column:
+    """The heading of the rows' heads."""
+    return Column(f"Elapsed ({time.unit_name})", width=0)
+
+
+def list_minutes(
+    table_id: str,
+    title: str,
+    columns: Iterable[Col[T]],
+    minutes: Iterable[T],
+    *,
+    time: TimeAxis,
+    end_ns: Callable[[T], int],
+    printed: bool | int = False,
+) -> Table:
+    """A row for each minute, or each access, under the time of its end."""
+    head: Col[T] = Col(elapsed_column(time).label, lambda one: elapsed_cell(end_ns(one), time), width=0)
+    return table(table_id, title, head, columns, minutes, printed=printed)
+
+
+MinuteSpread = tuple[Minute, tuple[float, float] | None]
+"""A minute, and its lowest and highest interval (IOPS)."""
+
+
+def spread_columns(absent: str, *metrics: Metric[Minute]) -> tuple[Col[MinuteSpread], ...]:
+    """IOPS of minutes with those of their lowest and highest intervals, then further figures."""
+
+    def interval(label: str, end: int) -> Col[MinuteSpread]:
+        return Col(f"{label} interval (IOPS)", lambda one: cells.number_or(absent, one[1] and one[1][end], 1))
+
+    others = (metric.column(_minute) for metric in metrics)
+    return (IOPS.column(_minute), interval("Lowest", 0), interval("Highest", 1), *others)
+
+
+def _minute(point: MinuteSpread) -> Minute:
+    return point[0]
+
+
+def minute_columns(*, extra: Iterable[Column] = ()) -> tuple[Column, ...]:
+    """Heads for ``minute_row``: IOPS first, then what is particular, then response times and CPU."""
+    return (Column("IOPS"), *extra, Column("ART (ms)"), Column("MRT (ms)"), Column("CPU Sys (%)"))
+
+
+def minute_row(minute: Minute, time: TimeAxis, minute_ns: int, *, extra: Iterable[Cell] = ()) -> Row:
+    """A minute; its head is the time from the first I/O of the stimulus to its end."""
+    return Row(
+        elapsed_cell(minute.end_ns, time),
+        (_iops(minute, minute_ns), *extra, *(metric.cell(minute) for metric in (ART, MRT, _CPU_SYS))),
+    )
+
+
+def _iops(minute: Minute, minute_ns: int) -> Cell:
+    """IOPS of a minute; a part of one, at the end of a stimulus, is marked and not plotted."""
+    iops = IOPS.cell(minute)
+    if minute.number == 1 or 2 * minute.elapsed_ns >= minute_ns:
+        return iops
+    return cells.words(iops.text, note=f"in {cells.fixed(minute.elapsed_ns / NS_PER_S, 3)} s")
+
+
+def elapsed_cell(elapsed_ns: int, time: TimeAxis) -> Cell:
+    """A time on the axis."""
+    return cells.number(time.place(elapsed_ns), 3)

@@ -1,0 +1,276 @@
+"""The purge and preconditioning report, and the gaps without I/O (PTS 7.3.1, 7.3.2)."""
+
+from collections.abc import Iterator, Sequence
+from math import fsum
+
+from openpts_pts.analysis.one_pass import amplification
+from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
+from openpts_pages import cells
+from openpts_pages.facts_table import items_table
+from openpts_pages.model import Block, Cell, Page, Table, Verdict
+from openpts_pages.texts import NOT_STATED
+from openpts.procedures.kit.header import (
+    date_and_time,
+    of_cycle,
+    precondition_amount,
+    precondition_samples,
+    purge_method,
+    write_cache,
+)
+from openpts_pts.shared.demand.conditions import DemandConditions
+from openpts_pts.shared.one_pass import AFTERWARDS, IN_SEQUENCE, PASS, UNTIL_COLLECTION
+from openpts_pts.shared.rounds.conditions import RoundConditions
+from openpts_pts.shared.rounds.results import RoundTestResults, one_pass_of
+from openpts.record.reader import Run, StepRecord
+from openpts.units import MB, format_capacity, format_duration, format_gap
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.facts import Fact, PurgeReport
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.purge import PURGE_STATUS_NAMES
+from openpts.vocabulary.sample import StepState
+
+
+def preparation_page(run: Run, page_id: str, title: str, *own: Block, cycle: int = 1) -> Page:
+    """The purge, the test's ``own`` blocks, and how long the device was left alone."""
+    return Page(
+        page_id,
+        title,
+        (purge_verdict(run, cycle), purge_table(run, page_id, cycle), *own, _gaps_table(run, page_id, cycle)),
+        mandatory=True,
+    )
+
+
+def loop_preparation_page(
+    run: Run, results: RoundTestResults, page_id: str, title: str, *, loop_name: str, cycle: int = 1
+) -> Page:
+    """What was done to the device before the rounds, and how long it was left alone in between."""
+    pass_steps = run.phase(Phase.CONDITIONING, cycle=cycle)
+    least, flash = _at_full_length(run, results), results.conditions.known_flash
+    short = [short_form_table(run, page_id, pass_steps, flash, least)] if pass_steps else []
+    wipc = [wipc_table(run, page_id, cycle)] if not short or precondition_samples(run, cycle) else []
+    loop = _loop_table(run, results, page_id, loop_name, cycle)
+    return preparation_page(run, page_id, title, *short, *wipc, loop, cycle=cycle)
+
+
+def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
+    """Whether a purge was run before the cycle, and how far that is proven (PTS 3.2)."""
+    purge = of_cycle(run.manifest.purges, cycle)
+    if run.manifest.imported is not None:
+        return Verdict("Whether a purge was run before this test is not stated.", "fail")
+    if purge is None or not purge.ran:
+        instead = f" ({purge.method})" if purge is not None and purge.name else ""
+        return Verdict(f"No purge was run before this test{instead}; PTS 3.2 requires one.", "fail")
+    if not purge.samples:
+        return Verdict(f"Purge run ({purge.method}); its effect was not checked by reading back.")
+    proven = purge.changed_samples == purge.samples
+    gone = (
+        "marked places read back without their mark"
+        if run.manifest.target.simulation is None
+        else "pages that held data are empty"
+    )
+    return Verdict(
+        f"Purge run ({purge.method}): {purge.changed_samples:,} of {purge.samples:,} {gone}.",
+        "pass" if proven else "fail",
+    )
+
+
+def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """The purge and the write cache of a cycle, as recorded."""
+    purge = of_cycle(run.manifest.purges, cycle)
+    ran = purge is not None and (purge.ran or purge.name)
+    items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(run.manifest, cycle))]
+    if purge is not None:
+        items.append(("Detail", purge.detail or "-"))
+    if purge is not None and ran:
+        items += [
+            ("Started", date_and_time(purge.started_at)),
+            ("Duration", format_duration(purge.duration_ns)),
+            ("Proof: marked places changed", f"{purge.changed_samples:,} of {purge.samples:,}"),
+            *_further_proof(purge),
+        ]
+    cache = of_cycle(run.manifest.write_caches, cycle)
+    items.append(("Write cache required", cache.required if cache else "not recorded"))
+    items.append(("Write cache found", write_cache(cache)))
+    return items_table(f"{page_id}-purge", "Purge and write cache", items)
+
+
+def _further_proof(purge: PurgeReport) -> Iterator[tuple[str, str | Cell]]:
+    """What else was read back, facts of the drive's own logs, and methods that failed."""
+    if purge.other_samples:
+        yield "Proof: places with older data changed", f"{purge.other_samples:,} of {purge.other_samples:,}"
+    if purge.blank_samples is not None:
+        looked_at = purge.samples + purge.other_samples
+        yield "Blank afterwards (all zeros or ones)", f"{purge.blank_samples:,} of {looked_at:,} places"
+    for name, fact in purge.status.items():
+        yield PURGE_STATUS_NAMES.get(name, name), _change(fact, purge.status_was(name))
+    for attempt in purge.attempts:
+        yield f"Not taken: {attempt.method}", attempt.outcome
+
+
+def _change(after: Fact, before: str | None) -> str:
+    """A fact with its place, and what it was before where that differs."""
+    if after.value is None:
+        return f"not reported ({after.source})"
+    was = "" if before is None else f"; before: {before}"
+    return f"{after.value} ({after.source}{was})"
+
+
+def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """Workload independent preconditioning as measured (PTS 3.3, 7.3.2)."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, RoundConditions | DemandConditions)  # noqa: S101 only these have WIPC
+    samples = precondition_samples(run, cycle)
+    title = "Workload Independent Pre-conditioning (WIPC)"
+    stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
+    if stimulus is None:
+        imported = run.manifest.imported is not None
+        state = Cell(NOT_STATED) if imported else cells.words("NOT RUN", tone="fail")
+        return items_table(f"{page_id}-wipc", title, [("State", state)])
+    written = sum(sample.write.bytes for sample in samples)
+    elapsed_ns = sum(sample.elapsed_ns for sample in samples)
+    rate = written / MB * 1e9 / elapsed_ns if elapsed_ns else 0.0
+    states = sorted({sample.state.value for sample in samples})
+    passed = states == [StepState.COMPLETE.value]
+    return items_table(
+        f"{page_id}-wipc",
+        title,
+        [
+            ("Workload", str(stimulus)),
+            ("TOIO - TC/QD", f"{stimulus.toio} - TC {stimulus.tc} / QD {stimulus.qd}"),
+            ("Data pattern", data_text(conditions.data)),
+            ("Active range", active_range(stimulus.active_range.start_pct, stimulus.active_range.end_pct)),
+            ("Amount written", f"{format_capacity(written)} = {precondition_amount(run, cycle)}"),
+            ("Required passes", f"{conditions.precondition_passes:g} x User Capacity asked for"),
+            ("Time", format_duration(elapsed_ns)),
+            ("Average throughput", cells.words(cells.fixed(rate, 1, "MB/s"))),
+            ("State", cells.words(", ".join(states), tone="pass" if passed else "fail")),
+        ],
+    )
+
+
+def _at_full_length(run: Run, results: RoundTestResults) -> float | None:
+    """Bytes that preconditioning and five rounds of minutes write, at the rates of the last round."""
+    if not results.rounds:
+        return None
+    conditions = results.conditions
+    round_bytes = fsum(
+        one.write.bytes / one.elapsed_ns * conditions.full_minute_ns for one in results.rounds[-1].values()
+    )
+    passes = conditions.precondition_passes * run.manifest.target.user_capacity_bytes
+    return passes + WINDOW_ROUNDS * round_bytes
+
+
+def short_form_table(
+    run: Run,
+    page_id: str,
+    steps: Sequence[StepRecord],
+    known_flash: float | None,
+    at_full_length_bytes: float | None,
+) -> Table:
+    """The one pass of the short form: what the flash holds, what was written, and the rate afterwards.
+
+    ``at_full_length_bytes`` is what the test would have written at full length at the least.
+    """
+    part = run.manifest.conditions.active_range
+    range_bytes = (part.end_pct - part.start_pct) / 100 * run.manifest.target.user_capacity_bytes
+
+    def written(number: int) -> str:
+        amount = sum(step.sample.write.bytes for step in steps if step.place.number == number)
+        return f"{format_capacity(amount)} = {amount / range_bytes:.3f} x active range"
+
+    found = one_pass_of(steps, known_flash)
+    flash, reason, rates = found.flash, found.why_not, found.rates
+    last = judge(range(len(rates)), rates) if len(rates) > 1 else None
+    cycle = steps[0].place.cycle
+    all_bytes = sum(step.sample.write.bytes for step in run.steps if step.place.cycle == cycle)
+    return items_table(
+        f"{page_id}-short",
+        "Short form: one pass instead of preconditioning",
+        [
+            ("Written in sequence", written(IN_SEQUENCE)),
+            ("Random writes until collection began", written(UNTIL_COLLECTION)),
+            ("The flash holds", "not found" if flash is None else f"{flash:.3f} x active range"),
+            ("Write amplification to expect", "-" if flash is None else f"{amplification(flash):.2f}"),
+            ("Pass", written(PASS)),
+            ("Random writes afterwards", written(AFTERWARDS)),
+            (
+                "Rate afterwards",
+                "-"
+                if last is None
+                else f"{last.average:,.0f} IOPS, {last.minimum:,.0f} to {last.maximum:,.0f}",
+            ),
+            (
+                "Written in all",
+                _fills(run, all_bytes)
+                + (
+                    f"; at full length at least {_fills(run, at_full_length_bytes)}"
+                    if at_full_length_bytes and not reason
+                    else ""
+                ),
+            ),
+            (
+                "State",
+                cells.words(f"at full length: {reason}", tone="fail")
+                if reason
+                else cells.words(
+                    f"at rest: the short form holds, to {100 * (found.state_off or 0):.1f} %", tone="pass"
+                ),
+            ),
+        ],
+    )
+
+
+def _fills(run: Run, amount_bytes: float) -> str:
+    return f"{amount_bytes / run.manifest.target.user_capacity_bytes:.2f} x user capacity"
+
+
+def active_range(start_pct: float, end_pct: float) -> str:
+    """ActiveRange (x,y) of the verification record."""
+    return f"({start_pct:g},{end_pct:g}) % of MaxUserLBA"
+
+
+def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: str, cycle: int) -> Table:
+    conditions = results.conditions
+    steps = run.phase(Phase.ROUND, cycle=cycle)
+    begun = {step.place.number for step in steps}
+    complete = sum(step.sample.state is StepState.COMPLETE for step in steps)
+    elapsed_ns = sum(step.sample.elapsed_ns for step in steps)
+    return items_table(
+        f"{page_id}-wdpc",
+        "Workload Dependent Pre-conditioning (WDPC) and test",
+        [
+            ("Workload", loop_name),
+            ("TOIO - TC/QD", f"{conditions.tc * conditions.qd} - TC {conditions.tc} / QD {conditions.qd}"),
+            ("Step length", format_duration(conditions.minute_ns)),
+            (
+                "Rounds",
+                f"{len(results.rounds)} complete of {len(begun)} begun (at most {conditions.max_rounds})",
+            ),
+            ("Steps", f"{complete:,} complete of {len(steps):,} begun"),
+            ("Time", format_duration(elapsed_ns)),
+            ("Steady State (Rounds)", results.window.label if results.steady else "not reached"),
+        ],
+    )
+
+
+def _gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """Time without I/O between preconditioning and loop, and the longest between steps."""
+    loop = run.phase(Phase.ROUND, cycle=cycle)
+    gap_ns = loop[0].sample.gap_ns if loop and precondition_samples(run, cycle) else None
+    return items_table(
+        f"{page_id}-gaps",
+        "Time without I/O",
+        [
+            ("Gap WIPC to test loop", "n/a" if gap_ns is None else format_gap(gap_ns)),
+            ("Largest gap between steps", largest_gap(run)),
+        ],
+        note="Last completion of one step to first submission of the next; PTS 4 allows no pause.",
+    )
+
+
+def largest_gap(run: Run) -> str:
+    """The longest that the device was left alone before a step, and which step that is."""
+    step = max(run.with_gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
+    return (
+        f"{format_gap(step.sample.gap_ns or 0)} (before {step.place}: {step.sample.step})" if step else "n/a"
+    )

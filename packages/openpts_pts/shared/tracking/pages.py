@@ -1,0 +1,240 @@
+"""Pages of a continuous stimulus that is judged by single minutes: over time, by tracking round, its window.
+
+PTS 11.3.2 (Plots 11-1, 11-2), Table 13-3 and Plot 14-1 (1, 2).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from openpts.analysis.minutes import Minute, minutes_of
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Plot, PlotName, page, rows_table
+from openpts_pages.model import Axis, Band, Cell, Column, Page, Series, Table, Verdict
+from openpts_pages.ticks import TimeAxis
+from openpts.procedures.kit.steps import ART, IOPS, MRT
+from openpts_pts.shared.minutes_table import elapsed_column, minute_columns, minute_row, minutes_axis
+from openpts_pts.shared.steady_state_pages import height_over_rounds, judged_sentence, round_columns, window_band
+from openpts_pts.shared.tracking.other_minutes import OtherMinutes, other_minutes, other_minutes_verdicts
+from openpts_pts.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
+from openpts_pts.shared.window_page import Window, window_page
+from openpts.record.reader import Run
+from openpts.units import NS_PER_S
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Step
+
+ROUND_WORD = "Tracking Round"
+_VALUE_COLOR = 2
+_TRACKED_COLOR = 3
+
+
+class TrackedPhase(Struct, frozen=True):
+    """A tracked part of a run: ``stimulus`` and ``demand`` name it in sentences, as far as it was begun.
+
+    ``samples`` are all its steps in order. ``others`` are the minutes between those of its window, if they
+    are known.
+    """
+
+    run: Run
+    samples: list[Sample]
+    results: TrackingResults
+    stimulus: str
+    demand: str
+    period_ns: int
+    others: OtherMinutes | None
+
+    @property
+    def minute_ns(self) -> int:
+        """The specification's minute in this run."""
+        return self.run.manifest.conditions.minute_ns
+
+    @property
+    def reason(self) -> str:
+        """Why there is no full window: ``2 of 5 tracking rounds``."""
+        return f"{len(self.results.minutes)} of {WINDOW_ROUNDS} tracking rounds"
+
+
+def tracked_phase(run: Run, phase: Phase, cycle: int = 1, *, before: int | None = None) -> TrackedPhase:
+    """The part with its verdict, judged from the samples alone.
+
+    ``before`` is given where a phase has several parts: that of the part's ``Tracking``.
+    """
+    conditions: Any = run.manifest.conditions  # of a test that tracks by minutes: all have a period
+    steps = run.phase(phase, cycle=cycle)
+    if before is not None:
+        steps = [step for step in steps if before < step.place.number <= before + conditions.max_rounds]
+    results = analyze_tracking(
+        [TrackedStep(step.place.number - (before or 0), step.place.position, step.sample) for step in steps],
+        minute_ns=conditions.minute_ns,
+        period_ns=conditions.tracking_period_ns,
+    )
+    others = other_minutes(
+        [step.sample for step in steps],
+        results.verdict,
+        results.starts_ns,
+        minute_ns=conditions.minute_ns,
+        period_ns=conditions.tracking_period_ns,
+    )
+    stimulus, demand = _applied(steps[0].sample.step) if steps else ("n/a", "n/a")
+    return TrackedPhase(
+        run=run,
+        samples=[step.sample for step in steps],
+        results=results,
+        stimulus=stimulus,
+        demand=demand,
+        period_ns=conditions.tracking_period_ns,
+        others=others,
+    )
+
+
+def _applied(step: Step) -> tuple[str, str]:
+    if (stimulus := step.stimulus) is not None:
+        return str(stimulus), f"TC {stimulus.tc} / QD {stimulus.qd}"
+    return f"{len(step.streams)} streams at once", f"TOIO {step.toio}"
+
+
+def between_verdicts(tracked: TrackedPhase, subject: str = "Pre-conditioning") -> tuple[Verdict, ...]:
+    """A verdict on the minutes between the tracked ones, if they disagree with these."""
+    what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
+    return other_minutes_verdicts(tracked.others, what, tracked.period_ns)
+
+
+def tracking_sentence(tracked: TrackedPhase, subject: str = "Pre-conditioning") -> Verdict:
+    """Whether the part came to steady state, with its rule; ``subject`` begins the sentence."""
+    what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
+    return judged_sentence(what, tracked.results, len(tracked.results.minutes), tracked.reason, ROUND_WORD)
+
+
+def tracking_time_page(
+    tracked: TrackedPhase, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
+) -> Page:
+    """IOPS of each minute over time, the tracked minutes as points (Plot 11-1, Plot 14-1 (1))."""
+    minutes = minutes_of(tracked.samples, tracked.minute_ns)
+    if not minutes:
+        return page(name, tracking_sentence(tracked, subject))
+    time = minutes_axis(minutes)
+    shown = _minutes_table(f"{name.id}-values", tracked, minutes, time)
+    sentence = tracking_sentence(tracked, subject)
+    plot = Plot(
+        x=time.axis,
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+        series=(
+            Series("IOPS", "column", (0,), _VALUE_COLOR, style="line"),
+            Series("Tracked minute", "column", (1,), _TRACKED_COLOR, style="points", emphasis=True),
+        ),
+        alt=f"{{rows}} minutes, from {{low}} to {{high}} IOPS. {sentence.text}",
+        bands=_time_band(tracked.results, time),
+        height_px=height_over_rounds(len(tracked.results.minutes)),
+    )
+    between, rounds = between_verdicts(tracked, subject), _rounds_table(name, tracked)
+    return page(name, _lead(lead), plot.over(name, shown), sentence, *between, rounds, shown)
+
+
+def tracking_rounds_page(
+    tracked: TrackedPhase, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
+) -> Page:
+    """IOPS of the tracked minutes by tracking round, with the time at which each began (Table 13-3 (1))."""
+    results = tracked.results
+    if not results.minutes:
+        return page(name, tracking_sentence(tracked, subject))
+    minutes = minutes_of(tracked.samples, tracked.minute_ns)
+    time = minutes_axis(minutes)
+    shown, sentence = _rounds_table(name, tracked), tracking_sentence(tracked, subject)
+    plot = Plot(
+        x=_rounds_axis(results, time),
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+        series=(Series("IOPS", "row", (0,), _VALUE_COLOR, style="spline", emphasis=True),),
+        alt=f"{{count}} tracking rounds, from {{low}} to {{high}} IOPS. {sentence.text}",
+        bands=window_band(results, _window_label(results)),
+        height_px=height_over_rounds(len(results.minutes)),
+    )
+    between = between_verdicts(tracked, subject)
+    every = _minutes_table(f"{name.id}-minutes", tracked, minutes, time)
+    return page(name, _lead(lead), plot.over(name, shown), sentence, *between, shown, every)
+
+
+def tracking_window_page(tracked: TrackedPhase, name: PlotName, conditions: str) -> Page:
+    """The window of the tracked minutes with its determination data (Plot 11-2, Table 13-3 (2))."""
+    window = Window(
+        variable=f"{tracked.stimulus}, {tracked.demand}",
+        metric=IOPS,
+        verdict=tracked.results.verdict,
+        values=tracked.results.iops,
+        reason=tracked.reason,
+        conditions=conditions,
+        round_word=ROUND_WORD,
+        further_verdicts=between_verdicts(tracked),
+    )
+    return window_page(window, name)
+
+
+def _lead(text: str) -> Verdict | None:
+    return Verdict(text) if text else None
+
+
+def _rounds_axis(results: TrackingResults, time: TimeAxis) -> Axis:
+    """Tracking rounds, with the time at which each began."""
+    axis = ticks.rounds_axis(len(results.minutes))
+    starts = [time.place(results.starts_ns[int(number) - 1]) for number in axis.ticks]
+    labels = tuple(
+        f"{number:.0f} ({cells.fixed(start, 1)})" for number, start in zip(axis.ticks, starts, strict=True)
+    )
+    return replace(axis, title=f"{ROUND_WORD} (began at {time.unit_name})", labels=labels)
+
+
+def _time_band(results: TrackingResults, time: TimeAxis) -> tuple[Band, ...]:
+    if not results.window.is_full:
+        return ()
+    first, last = results.window.rounds[0], results.window.rounds[-1]
+    start, end = time.place(results.starts_ns[first - 1]), time.place(results.ends_ns[last - 1])
+    return (Band("x", start, end, "window", _window_label(results)),)
+
+
+def _window_label(results: TrackingResults) -> str:
+    name = "Measurement Window" if results.steady else "Last five"
+    return f"{name}: {ROUND_WORD}s {results.window.label}"
+
+
+def _rounds_table(name: PlotName, tracked: TrackedPhase) -> Table:
+    results = tracked.results
+    first_ns = tracked.samples[0].started_ns if tracked.samples else 0
+    began_s = [(minute.started_ns - first_ns) / NS_PER_S for minute in results.minutes]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
+        ("IOPS", tuple(map(IOPS.cell, results.minutes))),
+        (ART.label, tuple(map(ART.cell, results.minutes))),
+        (MRT.label, tuple(map(MRT.cell, results.minutes))),
+        ("Start (s)", tuple(cells.number(start_s, 3) for start_s in began_s)),
+    )
+    return rows_table(
+        f"{name.id}-rounds",
+        "Tracked minutes",
+        (Column(ROUND_WORD, align="left", width=0), *round_columns(range(1, len(results.minutes) + 1))),
+        ((label, *cells_of_row) for label, cells_of_row in rows),
+        note=f"{results.begun} {ROUND_WORD}{'s' if results.begun != 1 else ''} begun. Start: as recorded, "
+        "from the first I/O of the stimulus.",
+    )
+
+
+def _minutes_table(table_id: str, tracked: TrackedPhase, minutes: Sequence[Minute], time: TimeAxis) -> Table:
+    return rows_table(
+        table_id,
+        "Every minute of the stimulus",
+        (elapsed_column(time), *minute_columns(extra=(Column("Tracked (IOPS)"),))),
+        (
+            minute_row(minute, time, tracked.minute_ns, extra=(_tracked_cell(tracked.results, minute),))
+            for minute in minutes
+        ),
+        printed=False,
+    )
+
+
+def _tracked_cell(results: TrackingResults, row: Minute) -> Cell:
+    """The IOPS of the tracked minute whose middle lies in this minute, if one does."""
+    for minute, start_ns, end_ns in zip(results.minutes, results.starts_ns, results.ends_ns, strict=True):
+        if row.start_ns <= (start_ns + end_ns) // 2 < row.end_ns:
+            return IOPS.cell(minute)
+    return Cell("-")

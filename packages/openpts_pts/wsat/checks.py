@@ -1,0 +1,128 @@
+"""Write saturation against section 10, with the specification's own numbers."""
+
+from typing import Final
+
+from openpts_pts.evidence.check import Check, Checks
+from openpts_pts.evidence.evidence import HOUR_NS, Evidence, at_least
+from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
+from openpts_pts.evidence.histograms import enough_ios, lasts, length_from_rate, more_nines
+from openpts_pts.evidence.kept import response_times_kept, settings_kept
+from openpts_pts.evidence.sequence import directly_after_purge
+from openpts_pts.evidence.settings import class_settings, random_data, recommended, stimuli
+from openpts_pts.evidence.tracking import tracked_minutes
+from openpts_pts.wsat import WriteSaturationConditions
+from openpts_pts.shared import spec_interpretations as spec
+from openpts.units import KIB, format_duration, format_significant
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.placement import Zones
+from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+from openpts.vocabulary.verdict import RoundPoint
+
+_FILLS: Final = 4
+_LONGEST_NS: Final = 6 * HOUR_NS
+_DEFAULT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
+
+
+def _default_stimulus(evidence: Evidence) -> Finding:
+    workloads = evidence.conditions(WriteSaturationConditions).workloads
+    first = stimuli(evidence.of(Phase.SATURATION))[:1]
+    if not first:
+        return not_reached("the stimulus was never completed")
+    if _is(first[0], _DEFAULT):
+        return met(str(first[0]))
+    return not_applicable(f"the operator chose {', '.join(workload.title for workload in workloads)}")
+
+
+def _length(evidence: Evidence) -> Finding:
+    """4 x user capacity, 6 hours, or steady: checked on the bytes, the time and the outcome of each cycle."""
+    if not evidence.outcomes:
+        return not_reached(evidence.ending)
+    capacity = evidence.manifest.target.user_capacity_bytes
+    findings = []
+    for number, outcome in enumerate(evidence.outcomes, start=1):
+        samples = evidence.in_cycle(number, Phase.SATURATION)
+        fills = sum(sample.write.bytes for sample in samples) / capacity
+        length_ns = sum(sample.elapsed_ns for sample in samples)
+        right = (
+            at_least(fills, _FILLS) or at_least(length_ns, _LONGEST_NS) or outcome.steady_round is not None
+        )
+        used = f"{format_significant(fills)} x user capacity in {format_duration(length_ns)}"
+        findings.append(met_if(right, "4 x user capacity, 6 h, or steady state", used))
+    return all_of(findings)
+
+
+def _other_length(evidence: Evidence) -> Finding:
+    conditions = evidence.conditions(WriteSaturationConditions)
+    if (conditions.drive_fills, conditions.longest_ns) == (_FILLS, _LONGEST_NS):
+        return not_applicable("4 x user capacity and 6 h, as the specification has it")
+    return met(f"{conditions.drive_fills:g} x user capacity, {format_duration(conditions.longest_ns)}")
+
+
+def _is(stimulus: Stimulus, point: RoundPoint) -> bool:
+    return len(stimulus.block_sizes) == 1 and point.matches(stimulus)
+
+
+def _workload(point: RoundPoint) -> Check:
+    """An optional workload: whether it was among those that ran."""
+
+    def check(evidence: Evidence) -> Finding:
+        ran = any(_is(stimulus, point) for stimulus in stimuli(evidence.of(Phase.SATURATION)))
+        return met(str(point)) if ran else not_applicable("not among the chosen workloads")
+
+    return check
+
+
+def _composite(evidence: Evidence) -> Finding:
+    ran = [s for s in stimuli(evidence.of(Phase.SATURATION)) if isinstance(s.placement, Zones)]
+    return met(str(ran[0])) if ran else not_applicable("not among the chosen workloads")
+
+
+def _histogram(evidence: Evidence) -> Finding:
+    saturating, measured = (
+        {s.place.cycle: s.sample.step.stimulus for s in evidence.steps if s.place.phase is phase}
+        for phase in (Phase.SATURATION, Phase.HISTOGRAM)
+    )
+    for cycle, stimulus in measured.items():
+        if stimulus != saturating.get(cycle):
+            return deviated("the workload of the saturation", str(stimulus))
+    return lasts(Phase.HISTOGRAM, 20)(evidence)
+
+
+RND, SEQ = AccessPattern.RANDOM, AccessPattern.SEQUENTIAL
+
+CHECKS: Final[Checks] = {
+    "PTS-WSAT-01": class_settings,
+    "PTS-WSAT-02": directly_after_purge(Phase.SATURATION),
+    "PTS-WSAT-03": settings_kept(Phase.SATURATION),
+    "PTS-WSAT-04": recommended("qd", 32, 16),
+    "PTS-WSAT-05": recommended("tc", 4, 2),
+    "PTS-WSAT-06": random_data(),
+    "PTS-WSAT-07": _default_stimulus,
+    "PTS-WSAT-08": _length,
+    "PTS-WSAT-09": tracked_minutes,
+    "PTS-WSAT-10": _other_length,
+    "PTS-WSAT-11": response_times_kept(Phase.SATURATION),
+    "PTS-WSAT-12": _workload(RoundPoint(RND, 4 * KIB, 100)),
+    "PTS-WSAT-13": _workload(RoundPoint(RND, 4 * KIB, 0)),
+    "PTS-WSAT-14": _workload(RoundPoint(RND, 8 * KIB, 65)),
+    "PTS-WSAT-15": _workload(RoundPoint(SEQ, 128 * KIB, 90)),
+    "PTS-WSAT-16": _workload(RoundPoint(SEQ, KIB // 2, 50)),
+    "PTS-WSAT-17": _composite,
+    "PTS-WSAT-18": _histogram,
+    "PTS-WSAT-19": response_times_kept(Phase.HISTOGRAM),
+    "PTS-WSAT-20": more_nines,
+    "PTS-WSAT-21": length_from_rate,
+    "PTS-WSAT-22": enough_ios(1),
+    "PTS-WSAT-23": enough_ios(1.5),
+}
+ORDER: Final = directly_after_purge(Phase.SATURATION)
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.CONFIDENCE_LEVELS,
+    spec.Interpretation(
+        "10.2, 10.3.2",
+        "Capacity, time or steady state: which ends the stimulus, and which is optional.",
+        "4 x user capacity or 6 h, whichever is first; steady state ends it on request, after 1 x capacity.",
+    ),
+    *spec.TRACKED_MINUTES,
+)

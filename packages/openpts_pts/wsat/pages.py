@@ -1,0 +1,331 @@
+"""Pages of write saturation over time, total GB written and drive fills (PTS 10.3.3)."""
+
+from collections.abc import Callable
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from openpts.analysis.latency import ios_needed
+from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
+from openpts_pts.analysis.saturation import FINAL_MINUTES, PLATEAU_MINUTES, ZONE_PCT, SaturationResults, Zones, spread_of
+from openpts_pages import cells, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, Plot, PlotName, page, table, values_of
+from openpts_pages.model import Axis, Cell, Figure, Page, PlotRule, Series, Table, Verdict
+from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT, Metric
+from openpts_pts.wsat import WriteSaturationConditions
+from openpts_pts.shared.minutes_table import MinuteSpread, spread_columns
+from openpts_pts.shared.preparation_page import active_range, preparation_page, short_form_table
+from openpts.record.reader import Run
+from openpts.units import GB, NS_PER_MS, format_capacity, format_duration
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.phase import Phase
+
+PRINTED_VALUES: Final = 200
+MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MAX_LATENCY = range(7)
+"""Columns of ``minutes_table``."""
+MEAN_COLOR: Final = 2
+_SPREAD_COLOR: Final = 6
+_SPREAD: Final = (
+    Series("Lowest interval of a minute", "column", (LOW,), _SPREAD_COLOR, style="line"),
+    Series("Highest interval of a minute", "column", (HIGH,), _SPREAD_COLOR, style="line"),
+    Series("Mean of a minute", "column", (MEAN,), MEAN_COLOR, style="mean", emphasis=True),
+)
+
+
+class Trajectory(Struct, frozen=True):
+    """One workload's stimulus to be plotted: ``prefix`` of page ids, capacity in bytes, ``ended_by``."""
+
+    prefix: str
+    title: str
+    results: SaturationResults
+    capacity_bytes: int
+    ended_by: str
+
+
+class XAxis(Struct, frozen=True):
+    """What minutes are plotted over: the axis, and the place of a minute's end on it."""
+
+    key: str
+    axis: Axis
+    of: Callable[[Minute], float]
+    written: bool
+
+
+def along_time(course: Trajectory) -> XAxis:
+    """Elapsed time in s, min or h."""
+    time = ticks.time_axis("Time", 0, max([minute.end_ns for minute in course.results.minutes], default=1))
+    return XAxis("time", time.axis, lambda minute: time.place(minute.end_ns), written=False)
+
+
+def along_tgbw(course: Trajectory) -> XAxis:
+    """Total gigabytes written, base 10."""
+    return _along_amount(course, "tgbw", "Total GB written (TGBW)", GB)
+
+
+def along_fills(course: Trajectory) -> XAxis:
+    """Bytes written over user capacity."""
+    return _along_amount(course, "fills", "Total drive writes (fills)", course.capacity_bytes)
+
+
+def _along_amount(course: Trajectory, key: str, title: str, unit_bytes: int) -> XAxis:
+    axis = ticks.span_axis(title, 0, course.results.written_bytes / unit_bytes)
+    return XAxis(key, axis, lambda minute: minute.written_bytes / unit_bytes, written=True)
+
+
+def minutes_table(course: Trajectory, along: XAxis) -> Table:
+    """A row per minute, in its place on the axis: what all plots over this axis are drawn from."""
+    results = course.results
+    spreads = spread_of(results.minutes, results.pieces)
+    head: Col[MinuteSpread] = Col(along.axis.title, lambda one: cells.number(along.of(one[0]), 3))
+    return table(
+        f"{course.prefix}-{along.key}-values",
+        "Values plotted: mean of each minute, at its end",
+        head,
+        _COLUMNS,
+        list(zip(results.minutes, spreads, strict=True)),
+        note=f"99.999 %: only of minutes with {ios_needed(TAIL_PERCENTILE):,} I/Os or more.",
+        printed=PRINTED_VALUES,
+    )
+
+
+_COLUMNS: Final = spread_columns(
+    "",
+    THROUGHPUT,
+    replace(ART, absent=""),
+    Metric[Minute]("tail_ms", "99.999 % (ms)", "ms", lambda one: one.tail_ns, NS_PER_MS, None, ""),
+    replace(MRT, absent=""),
+)
+
+
+def iops_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float | None) -> Page:
+    """IOPS of the minutes, with their lowest and highest interval."""
+    if reason := _nothing(course, along):
+        return page(name, Verdict(f"{name.title}: n/a ({reason}).", "fail"))
+    shown = minutes_table(course, along)
+    rules = (*_steady(steady_at), *_end(course, along))
+    plot = _over_minutes(course, along, shown, "IOPS", rules=rules)
+    return page(name, plot.over(name, shown), _sentence(course), shown)
+
+
+def log_figure(course: Trajectory, name: PlotName) -> Figure | None:
+    """The whole stimulus over time on a logarithmic axis (ours); None if there is nothing to plot."""
+    along = along_time(course)
+    shown = minutes_table(course, along)
+    if _nothing(course, along) or not any(value > 0 for value in values_of(shown, MEAN)):
+        return None
+    plot = _over_minutes(course, along, shown, "IOPS", rules=_end(course, along), height_px=250)
+    return replace(plot, y=lambda values: ticks.log_axis("IOPS", values)).over(name, shown)
+
+
+def bandwidth_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float | None) -> Page | None:
+    """Throughput of the minutes over the same axis; None if there is nothing to plot."""
+    if _nothing(course, along):
+        return None
+    shown = minutes_table(course, along)
+    series = (Series("Mean of a minute", "column", (_MBPS,), MEAN_COLOR, style="mean", emphasis=True),)
+    rules = (*_steady(steady_at), *_end(course, along))
+    plot = _over_minutes(course, along, shown, "Throughput (MB/s)", series=series, rules=rules)
+    where = Verdict("The values are in the table of the IOPS plot over the same axis.")
+    return page(name, plot.over(name, shown), where, mandatory=False)
+
+
+def response_times_page(course: Trajectory, name: PlotName) -> Page | None:
+    """ART, 99.999 % and MRT over drive fills, or time where nothing is written; IOPS below."""
+    along = along_time(course) if _nothing(course, along_fills(course)) else along_fills(course)
+    if _nothing(course, along):
+        return None
+    shown = minutes_table(course, along)
+    kinds = (("ART", MEAN_LATENCY, 2), ("5 9s", _TAIL, 3), ("MRT", MAX_LATENCY, 0))
+    measured = [entry for entry in kinds if values_of(shown, entry[1])]
+    times = Plot(
+        x=along.axis,
+        y=lambda values: ticks.log_axis("Response time (ms)", values),
+        series=tuple(Series(label, "column", (n,), color, style="line") for label, n, color in measured),
+        alt=f"{', '.join(label for label, _, _ in measured)}.",
+        height_px=270,
+        zoom_group=f"{course.prefix}-{along.key}",
+    )
+    series = (Series("Mean of a minute", "column", (MEAN,), MEAN_COLOR, style="mean"),)
+    iops = _over_minutes(course, along, shown, "IOPS", series=series, height_px=230)
+    few = "" if values_of(shown, _TAIL) else " No minute has enough I/Os for 99.999 %."
+    return page(
+        name,
+        times.over(name, shown) if measured else None,
+        iops.over(PlotName(f"{name.id}-iops", f"{name.number} (2)", "IOPS of the same minutes"), shown),
+        Verdict(f"The values are in the table of the IOPS plot over the same axis.{few}"),
+        mandatory=False,
+    )
+
+
+def _over_minutes(
+    course: Trajectory,
+    along: XAxis,
+    shown: Table,
+    axis_title: str,
+    *,
+    series: tuple[Series, ...] = _SPREAD,
+    rules: tuple[PlotRule, ...] = (),
+    height_px: int = 380,
+) -> Plot:
+    """A plot whose last series are the means of the minutes."""
+    return Plot(
+        x=along.axis,
+        y=lambda values: ticks.linear_axis(axis_title, 0, max(values, default=1.0)),
+        series=series,
+        alt=f"{_fall_text(course, shown, series[-1].lines[-1])}. {_sentence(course).text}",
+        rules=rules,
+        height_px=height_px,
+        zoom_group=f"{course.prefix}-{along.key}",
+    )
+
+
+def _fall_text(course: Trajectory, shown: Table, column: int) -> str:
+    """``falls from 151,313 to 18,861 (12 %), half of it within 6.8 GB written``: first minute to last."""
+    cells_of_minutes = zip(course.results.minutes, shown.rows, strict=True)
+    means = [
+        (minute, mean) for minute, row in cells_of_minutes if (mean := row.cells[column].value) is not None
+    ]
+    first, last = means[0][1], means[-1][1]
+    ends = f"from {cells.fixed(first, 0)} to {cells.fixed(last, 0)}"
+    if last >= first:
+        return f"{ends}, first minute to last"
+    half = next(minute for minute, mean in means if mean <= (first + last) / 2)
+    bytes_ = half.written_bytes
+    within = f"{format_capacity(bytes_)} written" if bytes_ else format_duration(half.end_ns)
+    return f"falls {ends} ({100 * last / first:.0f} %), half of it within {within}"
+
+
+def _steady(at: float | None) -> tuple[PlotRule, ...]:
+    """Where steady state was found."""
+    return () if at is None else (PlotRule("Steady State", at, "limit", axis="x"),)
+
+
+def _end(course: Trajectory, along: XAxis) -> tuple[PlotRule, ...]:
+    """Which rule ended the stimulus, and where (10.2 step 2.2)."""
+    minutes = course.results.minutes
+    if not course.ended_by or not minutes:
+        return ()
+    return (PlotRule(f"End: {course.ended_by}", along.of(minutes[-1]), "limit", axis="x"),)
+
+
+def _nothing(course: Trajectory, along: XAxis) -> str:
+    """Why there is nothing to plot over an axis; empty if there is."""
+    if not course.results.minutes:
+        return "the stimulus never began"
+    if along.written and not course.results.written_bytes:
+        return "the workload wrote nothing"
+    return ""
+
+
+def _sentence(course: Trajectory) -> Verdict:
+    """What ended the stimulus, and how far it came."""
+    return Verdict(end_sentence(course), "info" if course.ended_by else "fail")
+
+
+def end_sentence(course: Trajectory) -> str:
+    """What ended the stimulus, after how long and how much."""
+    results = course.results
+    fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
+    amount = f"{cells.fixed(results.written_bytes / GB, 1)} GB written = {cells.fixed(fills, 2)} drive fills"
+    ended = f"ended by: {course.ended_by}" if course.ended_by else "not completed"
+    return f"{course.title}: {format_duration(results.elapsed_ns)}, {amount}; {ended}."
+
+
+def stimulus_page(
+    run: Run, course: Trajectory, demand: str, cycle: int, conditions: WriteSaturationConditions
+) -> Page:
+    """Purge, write cache, in the short form its pass, and what was applied after it."""
+    page_id = f"{course.prefix}-preparation"
+    pass_steps = run.phase(Phase.CONDITIONING, cycle=cycle)
+    results, covered = course.results, conditions.active_range
+    rate = results.written_bytes / results.elapsed_ns if results.elapsed_ns else 0.0
+    own = run.conditions(WriteSaturationConditions)
+    at_full_length = min(own.drive_fills * course.capacity_bytes, own.longest_ns * rate)
+    short = (
+        [short_form_table(run, page_id, pass_steps, own.known_flash, at_full_length)] if pass_steps else []
+    )
+    fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
+    items: list[tuple[str, str | Cell]] = [
+        ("Workload", course.title),
+        ("TOIO - TC/QD", demand),
+        ("Data pattern", data_text(conditions.data)),
+        ("Active range", active_range(covered.start_pct, covered.end_pct)),
+        (
+            "End rules",
+            f"{conditions.drive_fills:g} x user capacity written or {format_duration(conditions.longest_ns)}"
+            + (", or Steady State" if conditions.stop_when_steady else ""),
+        ),
+        ("Ended by", course.ended_by or cells.words("not ended", tone="fail")),
+        ("Time", format_duration(results.elapsed_ns)),
+        ("Written", f"{cells.fixed(results.written_bytes / GB, 1)} GB = {cells.fixed(fills, 2)} drive fills"),
+        ("Tracked minutes", str(len(results.tracked_iops))),
+    ]
+    what = "Stimulus, applied after the pass" if short else "Stimulus, applied to the purged device"
+    stimulus = items_table(f"{page_id}-stimulus", what, items)
+    return preparation_page(
+        run, page_id, "WSAT Purge Report and Test Stimulus", *short, stimulus, cycle=cycle
+    )
+
+
+def zones_page(course: Trajectory, page_id: str, title: str, state: str, *, is_from_fob: bool) -> Page:
+    """Plateau, transition and end zone with the rule that separates them.
+
+    ``state`` is whether Steady State was found, in words.
+    """
+    if not is_from_fob:
+        reason = "short form: the stimulus does not begin with a purged drive"
+        return Page(page_id, title, (Verdict(f"Zones: n/a ({reason}).", "info"),))
+    zones = course.results.zones
+    if zones is None:
+        return Page(page_id, title, (Verdict("Zones: n/a (fewer than ten minutes).", "info"),))
+    rule = Verdict(
+        f"Rule (openpts' own): the plateau lasts while minute means are within {ZONE_PCT:g} % of the mean of "
+        f"the first {PLATEAU_MINUTES} minutes, or of the first minute if those {PLATEAU_MINUTES} differ by "
+        f"more; the end zone "
+        f"begins with the first minute after it within {ZONE_PCT:g} % of the mean of the last "
+        f"{FINAL_MINUTES} minutes (or the last quarter, if shorter). Steady State is decided by definition "
+        "2.1.24 alone."
+    )
+    return Page(
+        page_id,
+        title,
+        (
+            Verdict(end_sentence(course)),
+            items_table(
+                f"{page_id}-table",
+                "X-WSAT-1 - Zones",
+                _items(zones, state, left=zones.plateau_minutes < course.results.minutes[-1].number),
+            ),
+            rule,
+        ),
+    )
+
+
+def _items(zones: Zones, state: str, *, left: bool) -> list[tuple[str, str | Cell]]:
+    plateau_end = zones.plateau_minutes
+    never_left = "n/a (plateau never left)"
+    settled = "n/a (nothing settled)" if zones.settled_from is None else f"minute {zones.settled_from}"
+    items: list[tuple[str, str | Cell]] = [
+        ("FOB plateau, mean (IOPS)", cells.number(zones.plateau_iops, 1)),
+        ("FOB plateau, length (min)", cells.number(plateau_end, 0)),
+        ("Transition begins", f"minute {plateau_end + 1}" if left else never_left),
+        ("End zone begins", settled if left else never_left),
+        ("Steady State", state),
+        (f"Last {FINAL_MINUTES} minutes, mean (IOPS)", cells.number(zones.final_iops, 1)),
+    ]
+    for label, value, decimals in (
+        ("End zone, mean (IOPS)", zones.end_zone_iops, 1),
+        ("End zone, lowest interval (IOPS)", zones.lowest_iops, 1),
+        ("End zone, coefficient of variation of the intervals (%)", zones.variation_pct, 1),
+        (
+            "End zone, time below half of its mean (s)",
+            None if zones.below_half_ns is None else zones.below_half_ns / 1e9,
+            1,
+        ),
+        ("FOB plateau / end zone", zones.ratio, 2),
+        ("End zone, share of the FOB plateau (%)", zones.kept_pct, 1),
+    ):
+        items.append((label, cells.number_or("no end zone", value, decimals)))
+    return items

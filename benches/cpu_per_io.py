@@ -28,7 +28,6 @@ from statistics import median
 from benches.engine_against_fio import FIO_TUNED, fill
 from benches.native import random_4_kib
 from benches.targets import fio_version, machine, memory_drive
-
 from openpts.engine.options import CompletionWait, IoPath, NativeOptions
 from openpts.units import MIB, NS_PER_S
 

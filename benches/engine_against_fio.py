@@ -31,7 +31,6 @@ from statistics import median
 from benches.low_queue_depth import Place, low_queue_depth
 from benches.native import random_4_kib
 from benches.targets import fio_version, machine, memory_drive
-
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand
 from openpts.units import MIB

@@ -28,10 +28,9 @@ from typing import IO, Final
 from benches.engine_against_fio import fill
 from benches.targets import machine
 from benches.telemetry_cost import CAPACITY, ON, Bench, Figures, compare, interval, ratios_of
-from tests.fleet.cluster import Cluster, Machine, missing, slurm_cluster, until
-
 from openpts.device.targets.open_target import OpenTarget
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts_batch.tests.fleet.cluster import Cluster, Machine, missing, slurm_cluster, until
 
 MOST_BYTES: Final = 10_000_000
 FIGURE: Final = "p99.9 us"

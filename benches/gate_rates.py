@@ -33,19 +33,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import beta
-from tests.simulated.one_point import run_one_point
 
 from openpts.analysis.ratio import ErrorRule, ratio_of
 from openpts.analysis.sessions import Made, are_apart
-from openpts_compare.limits.judge import judge
-from openpts_compare.limits.limits_file import parse_limits
 from openpts.record.reader import Run, read_run
-from openpts_compare.runs.measured_run import MeasuredRun
-from openpts_sim.presets import load_preset
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_compare.limits.judge import judge
+from openpts_compare.limits.limits_file import parse_limits
+from openpts_compare.runs.measured_run import MeasuredRun
+from openpts_sim.presets import load_preset
+from tests.support.one_point import run_one_point
 
 PRESET: Final = Path("packages/openpts_sim/presets/enterprise-tlc.toml")
 PROGRAM: Final = "program_us = 2880.0"

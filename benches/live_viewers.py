@@ -28,16 +28,16 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
 
+from msgspec import Struct
+
 from benches.engine_against_fio import fill
 from benches.targets import machine, memory_drive, opened
 from benches.telemetry_cost import CAPACITY, Bench, Figures, compare
-from msgspec import Struct
-from tests.support.library_runs import TLC, made_run
-from tests.support.openpts_command import COMMAND
-
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
 from openpts.record.writer import EVENTS_NAME
 from openpts.system_files import SystemRoots
+from tests.support.library_runs import TLC, made_run
+from tests.support.openpts_command import COMMAND
 
 _LINE: Final = (
     b'{"kind":"progress","at":"2026-11-27T00:00:00Z","step_elapsed_ns":1000000000,"ios":49000,'

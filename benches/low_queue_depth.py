@@ -20,7 +20,6 @@ from pathlib import Path
 from statistics import median
 
 from benches.native import random_4_kib
-
 from openpts.analysis.latency import LatencyDistribution
 from openpts.units import NS_PER_US
 

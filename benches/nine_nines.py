@@ -15,12 +15,12 @@ from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.options import Demand, NativeOptions
-from openpts_sim.simulated_engine import SimulatedDrive
-from openpts_sim.presets import Preset
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
+from openpts_sim.presets import Preset
+from openpts_sim.simulated_engine import SimulatedDrive
 
 PERIOD: Final = 10**9
 IOS: Final = 2 * PERIOD

@@ -22,11 +22,11 @@ from functools import partial
 from pathlib import Path
 from typing import cast
 
+from msgspec.structs import replace
+
 from benches.engine_against_fio import fill
 from benches.targets import machine, memory_drive, opened
 from benches.telemetry_cost import CAPACITY, OFF, OFF_AGAIN, ON, Bench, Figures, compare, interval
-from msgspec.structs import replace
-
 from openpts.engine.options import IoPath, NativeOptions
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_MS

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 import tomli_w
+
 from benches.targets import children_cpu_s
 
 _LIMITS: Final = Path(__file__).with_name("ratios.toml")

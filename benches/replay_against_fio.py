@@ -16,10 +16,10 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from tests.support.block_trace import BlockEvent, BlockTrace, of_event
-from tests.support.openpts_command import COMMAND
 
 from openpts.units import MIB
+from tests.support.block_trace import BlockEvent, BlockTrace, of_event
+from tests.support.openpts_command import COMMAND
 
 _CAPACITY = 64 * MIB
 _BLOCK = 4096

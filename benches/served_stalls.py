@@ -22,13 +22,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from benches.targets import opened
 from msgspec import Struct
 
-from openpts_drives.concerns.drive import target_gauges
-from openpts_host.concerns.host import host_gauges
+from benches.targets import opened
 from openpts.device.targets.open_target import OpenTarget
-from openpts_sim.simulated_target import parse_simulated_target
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.record.health import TelemetryPoint, TelemetrySeries
@@ -40,9 +37,12 @@ from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import Sample, SlowIo
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from openpts_drives.concerns.drive import target_gauges
+from openpts_host.concerns.host import host_gauges
 from openpts_nvme.outliers.around import Surroundings
 from openpts_nvme.outliers.causes import Cause
 from openpts_nvme.outliers.rules import Witnessed, cause_of
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts_testbench.serve import ServeOrder, serve_drive
 
 LIMIT_MS: Final = 5

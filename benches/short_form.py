@@ -18,29 +18,29 @@ from statistics import fmean, median, stdev
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from benches.drawn_drives import draw
-from benches.short_state import LONG, SIMULATED_BYTES, Writes
 from msgspec.structs import replace
 from scipy.stats import binomtest
 
+from benches.drawn_drives import draw
+from benches.short_state import LONG, SIMULATED_BYTES, Writes
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import STATE, blocks_of, of_mean, rectangular, with_components
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, Metric
-from openpts_pts.iops.script import standard_conditions as iops_conditions
-from openpts_pts.lat.script import standard_conditions as lat_conditions
-from openpts_pts.tp.script import standard_conditions as tp_conditions
-from openpts_pts.wsat.script import script as wsat_script
-from openpts_pts.wsat.script import standard_conditions as wsat_conditions
-from openpts_pts.shared.one_pass import AFTERWARDS
-from openpts_pts.shared.rounds.conditions import SHORTER, RoundConditions
-from openpts_pts.shared.rounds.results import MatrixCell, analyze_round_test
-from openpts_pts.shared.rounds.script import element, preconditioning, until_steady
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.verdict import RoundPoint
+from openpts_pts.iops.script import standard_conditions as iops_conditions
+from openpts_pts.lat.script import standard_conditions as lat_conditions
+from openpts_pts.shared.one_pass import AFTERWARDS
+from openpts_pts.shared.rounds.conditions import SHORTER, RoundConditions
+from openpts_pts.shared.rounds.results import MatrixCell, analyze_round_test
+from openpts_pts.shared.rounds.script import element, preconditioning, until_steady
+from openpts_pts.tp.script import standard_conditions as tp_conditions
+from openpts_pts.wsat.script import script as wsat_script
+from openpts_pts.wsat.script import standard_conditions as wsat_conditions
 
 CAPACITY_BYTES: Final = 400_000_000_000
 _SCALE: Final = CAPACITY_BYTES // SIMULATED_BYTES

@@ -31,12 +31,11 @@ from typing import IO, Any, Final
 
 import numpy as np
 import vl_convert
-from benches.targets import machine
 from scipy.stats import theilslopes
 
+from benches.targets import machine
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, capture_bytes, dry_run, record_bytes
-from openpts_pages.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 from openpts.procedures.registry import procedure_of
 from openpts.record.batch import is_batch, read_batch
 from openpts.record.reader import Run, StepRecord, read_run
@@ -44,6 +43,7 @@ from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.runner.resource_check import interval_ns
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.stop import planned_length_ns
+from openpts_pages.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 
 # Those with most I/Os come first: a step keeps its intervals until it is stored, and then they fill SQLite's
 # cache. Theirs have up to 3 KB of histograms each, those of the others less than 1.5 KB: what the largest

@@ -22,16 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from benches.targets import fio_version, machine, memory_drive
 from numpy.typing import NDArray
-from tests.support.block_trace import BlockEvent, BlockTrace, Events, TracingUnavailableError, of_event
 
+from benches.targets import fio_version, machine, memory_drive
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand
 from openpts.units import KIB, MIB, NS_PER_US
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.support.block_trace import BlockEvent, BlockTrace, Events, TracingUnavailableError, of_event
 
 CAPACITY = 256 * MIB
 SECTOR = 512

@@ -20,10 +20,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from benches.targets import fio_version, machine, memory_drive
 from numpy.typing import NDArray
-from tests.support.block_trace import BlockEvent, BlockTrace, TracingUnavailableError, of_event
 
+from benches.targets import fio_version, machine, memory_drive
 from openpts.engine.contract import Engine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand
@@ -42,6 +41,7 @@ from openpts.vocabulary.stimulus import (
 )
 from openpts.vocabulary.stop import Duration
 from openpts_fio.engine.engine import FioEngine
+from tests.support.block_trace import BlockEvent, BlockTrace, TracingUnavailableError, of_event
 
 CAPACITY = 640 * MIB
 SECTOR = 512

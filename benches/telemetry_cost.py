@@ -26,16 +26,13 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from benches.engine_against_fio import fill
 from benches.targets import machine, memory_drive, opened
-from msgspec.structs import replace
-from tests.unit.record.test_run_folder import manifest
-
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.background_listener import background_listener
 from openpts.cli.folder_events import folder_events
-from openpts_drives.concerns.drive import target_gauges
-from openpts_host.concerns.host import host_gauges
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -48,6 +45,9 @@ from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from openpts_drives.concerns.drive import target_gauges
+from openpts_host.concerns.host import host_gauges
+from openpts_pts.tests.unit.test_run_folder import manifest
 
 CAPACITY = 256 * MIB
 WARM_UP_S = 0.3

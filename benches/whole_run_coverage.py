@@ -24,11 +24,11 @@ import numpy as np
 import tomli_w
 from click.testing import CliRunner
 from numpy.typing import NDArray
-from tests.support.noisy_runs import AMPLITUDE, LAWS
 
 from openpts.cli.main import cli
 from openpts.temporary_folder import in_memory, temporary_folder
 from openpts.units import KIB, MB
+from tests.support.noisy_runs import AMPLITUDE, LAWS
 
 
 class Case(NamedTuple):

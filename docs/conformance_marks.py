@@ -22,7 +22,7 @@ _RUST_PROOF: Final = re.compile(
 )
 
 Proofs = Mapping[str, Sequence[str]]
-"""The tests that prove a requirement, by its ID: ``tests/unit/test_units.py::test_...``."""
+"""The tests that prove a requirement, by its ID: ``packages/openpts/tests/unit/test_units.py::test_...``."""
 
 
 class MarkError(ValueError):

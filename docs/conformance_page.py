@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Final
 
 from docs.conformance_marks import Proofs, marked_proofs
-
 from openpts_pts.conformance.catalogue import GUIDES, SECTION_TITLES, Level, Requirement, catalogue
 from openpts_pts.conformance.conformance import ReasonKind, reasons
 from openpts_pts.conformance.practice import GuideStatus, all_practices, answer_of, practices, settings_of

@@ -5,38 +5,38 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-from docs.schema_files import BATCH, DOCS, EVENTS, OUTPUTS, RUN, TABLES
 
-from openpts_batch.named_drives import WrittenDrives
-from openpts_batch.cli.batch import BatchDocument
-from openpts_drives.cli.devices import DeviceList
-from openpts_host.cli.doctor import Audit
-from openpts_drives.cli.idle_flush import IdleFlushDocument
-from openpts_host.cli.installation import Installation
-from openpts_io.io_document import IoDocument, IoSteps, IoTargets
+from docs.schema_files import BATCH, DOCS, EVENTS, OUTPUTS, RUN, TABLES
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
-from openpts_drives.cli.purge import Purged
-from openpts_pts.cli.requirements import ConformanceDocument, ConformanceRuns, GuideDocument
-from openpts_sim.cli.sim import PresetList
-from openpts_compare.cli.verify import VerifiedReport, VerifiedReports
-from openpts_compare.limits.limits_file import LimitsFile
 from openpts.record.batch import Batch
 from openpts.report.summary import RunFigures, RunsFigures
 from openpts.runner.event_lines import EventLine
 from openpts.schema_words import without_indentation
 from openpts.vocabulary.document import Failure
-from openpts_check.cli.check import CheckDocument
-from openpts_check.cli.endurance import EnduranceDocument
-from openpts_fio.cli.crosscheck import CrosscheckDocument
-from openpts_compare.cli.self_test import SelfTest
-from openpts_compare.compare.figures import ComparisonDocument
-from openpts_export.exchange.parquet_tables import columns_of_tables
-from openpts_compare.gate.documents import GateDocument, PowerDocument
+from openpts_batch.cli.batch import BatchDocument
 from openpts_batch.cli.fleet import FleetHosts, FleetRuns
 from openpts_batch.cli.fleet_fetch import FleetFetched
 from openpts_batch.fleet.configuration import FleetFile
+from openpts_batch.named_drives import WrittenDrives
+from openpts_check.cli.check import CheckDocument
+from openpts_check.cli.endurance import EnduranceDocument
+from openpts_compare.cli.self_test import SelfTest
+from openpts_compare.cli.verify import VerifiedReport, VerifiedReports
+from openpts_compare.compare.figures import ComparisonDocument
+from openpts_compare.gate.documents import GateDocument, PowerDocument
+from openpts_compare.limits.limits_file import LimitsFile
+from openpts_drives.cli.devices import DeviceList
+from openpts_drives.cli.idle_flush import IdleFlushDocument
+from openpts_drives.cli.purge import Purged
+from openpts_export.exchange.parquet_tables import columns_of_tables
+from openpts_fio.cli.crosscheck import CrosscheckDocument
+from openpts_host.cli.doctor import Audit
+from openpts_host.cli.installation import Installation
+from openpts_io.io_document import IoDocument, IoSteps, IoTargets
 from openpts_practice.cli.benchmarks import BenchmarkList
+from openpts_pts.cli.requirements import ConformanceDocument, ConformanceRuns, GuideDocument
+from openpts_sim.cli.sim import PresetList
 from openpts_traces.cli.capture import CaptureCost, Captured
 from openpts_traces.cli.trace_text import TraceDocument
 from openpts_watch.runs_here import RunList

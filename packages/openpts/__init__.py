@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from openpts.api import build_report, measure, measures, read_run, read_runs, run_test, vega_lite
     from openpts.errors import NoRecordError, OpenptsError, RecordError, UsageError
-    from openpts_pages.measure import Measured
-    from openpts_pages.model import Report
     from openpts.record.reader import Run
     from openpts_compare.compare.api import compare
     from openpts_compare.compare.contenders import RunComparison
     from openpts_compare.gate.api import gate
+    from openpts_pages.measure import Measured
+    from openpts_pages.model import Report
 
 __all__ = [
     "Measured",

@@ -2,10 +2,10 @@
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import is_drive
-from openpts_drives.mounted.prepared_drive import MOUNT, is_mount_of_file, put_back_mount
 from openpts.device.targets.target import FileTarget, Target
 from openpts.hooks import Concern, Healer
 from openpts.journal import Entry
+from openpts_drives.mounted.prepared_drive import MOUNT, is_mount_of_file, put_back_mount
 
 
 class Mounts(Concern):

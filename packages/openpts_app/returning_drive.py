@@ -11,7 +11,6 @@ from openpts.device.guard.guard import open_target
 from openpts.device.guard.overlay import stored_at
 from openpts.device.journalled_drive import drive_subject, find_drive
 from openpts.device.targets.open_target import OpenTarget
-from openpts_sim.simulated_target import names_simulated
 from openpts.device.targets.target import BlockTarget, FileTarget, Target, parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import OpenptsError, RefusedError, TargetError
@@ -22,6 +21,7 @@ from openpts.runner.physical_device import PhysicalDevice
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.consent import Consent
+from openpts_sim.simulated_target import names_simulated
 
 _LOOK_S: Final = 0.05
 

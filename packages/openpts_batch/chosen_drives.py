@@ -7,13 +7,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_batch.located_drive import LocatedDrive, located
-from openpts_batch.named_drives import WrittenDrive, fits
 from openpts.device.guard.consent import unconfirmed
 from openpts.device.guard.rules import SIGNATURE_RULE
 from openpts.device.guard.verdict import Safety, Verdict, verdict_on
 from openpts.device.identity.drive_name import model, serial_number
-from openpts_sim.simulated_target import DEFAULT_SEED, names_simulated, parse_simulated_target
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import OpenptsError, RefusedError, UsageError
 from openpts.ownership import new_run_id
@@ -21,6 +18,9 @@ from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.run_request import RunRequest
+from openpts_batch.located_drive import LocatedDrive, located
+from openpts_batch.named_drives import WrittenDrive, fits
+from openpts_sim.simulated_target import DEFAULT_SEED, names_simulated, parse_simulated_target
 
 
 class RefusedBatchError(RefusedError):

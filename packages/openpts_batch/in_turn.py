@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
-from openpts_batch.executor import EntryOutput, Executor
 from openpts.errors import (
     InterruptedRunError,
     LimitError,
@@ -33,6 +32,7 @@ from openpts.runner.events import Listener
 from openpts.runner.order import Order
 from openpts.runner.run import run_test
 from openpts.vocabulary.run_request import RunRequest
+from openpts_batch.executor import EntryOutput, Executor
 
 _ENDS: Final = (RunFailedError, LimitError, NotSteadyError, NoVerdictError)
 """How a test may end after its run, what counts most first."""
@@ -86,8 +86,8 @@ class InTurn(Executor):
 
     def publish(self) -> None:
         """As any executor, and the index page; reports on all tests have the checksums of both."""
-        from openpts_batch.batch_index import write_batch_index  # noqa: PLC0415 slow to load
         from openpts.report.record_files import renew_suite_checksums  # noqa: PLC0415 slow to load
+        from openpts_batch.batch_index import write_batch_index  # noqa: PLC0415 slow to load
 
         super().publish()
         write_batch_index(self.folder, self.batch)

@@ -12,14 +12,14 @@ from openpts.device.guard.drive_claim import drive_names, inode_name
 from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.identity.slot import slot
 from openpts.device.link.nearby_cpus import numa_node
-from openpts_sim.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.engine.native import cpu_ns_per_io
 from openpts.errors import TargetError
-from openpts_host.host_capacity import DrivenDrive, expected_limits
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.run_request import RunRequest
+from openpts_host.host_capacity import DrivenDrive, expected_limits
+from openpts_sim.simulated_target import names_simulated
 
 
 class LocatedDrive(Struct, frozen=True):

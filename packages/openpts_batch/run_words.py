@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from openpts_batch.located_drive import LocatedDrive
 from openpts.errors import RecordError
 from openpts.record.reader import has_begun
 from openpts.vocabulary.run_request import RunRequest
+from openpts_batch.located_drive import LocatedDrive
 
 
 def run_words(

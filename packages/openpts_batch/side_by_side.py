@@ -21,14 +21,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_batch.executor import EntryOutput, Executor, now
-from openpts_batch.loaded_neighbors import with_loaded_neighbors
-from openpts_batch.located_drive import LocatedDrive, limits_together, located
-from openpts_batch.processors import ProcessorShares, cpu_list
-from openpts_batch.run_words import has_record, run_words
-from openpts_sim.simulated_target import names_simulated
 from openpts.errors import OpenptsError
-from openpts_host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.ownership import new_run_id
 from openpts.record.batch import DONE, Batch, BatchEntry, folder_word
@@ -36,12 +29,19 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
 from openpts.run_folder_files import open_file, open_to_append
 from openpts.runner.event_lines import EventLine, StreamFinished
-from openpts_host.memory_bandwidth import memory_for_batch
 from openpts.runner.stop_signals import StopSignals
-from openpts_host.run_tuning import tuned_host
 from openpts.system_files import printable
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.tuning import Scenario
+from openpts_batch.executor import EntryOutput, Executor, now
+from openpts_batch.loaded_neighbors import with_loaded_neighbors
+from openpts_batch.located_drive import LocatedDrive, limits_together, located
+from openpts_batch.processors import ProcessorShares, cpu_list
+from openpts_batch.run_words import has_record, run_words
+from openpts_host.memory_bandwidth import memory_for_batch
+from openpts_host.run_tuning import tuned_host
+from openpts_host.tuning import host_changes
+from openpts_sim.simulated_target import names_simulated
 
 _POLL_S: Final = 0.5
 _TIMEOUT_S: Final = 5.0

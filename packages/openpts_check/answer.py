@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts_pages.texts import fact_text
 from openpts.record.health import around
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
@@ -19,6 +18,7 @@ from openpts.vocabulary.sample import Sample, StepState
 from openpts_check.check import CheckConditions
 from openpts_check.circumstances import Circumstances
 from openpts_check.purpose import Asked, Figure, Purpose, Seen, purpose_named
+from openpts_pages.texts import fact_text
 
 WORDS: Final = {Judgement.PASS: "YES", Judgement.FAIL: "NO", Judgement.NO_VERDICT: "CAN'T SAY"}
 

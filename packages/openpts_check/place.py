@@ -10,8 +10,6 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_of_mount
-from openpts_drives.mounted.directory import DirectoryTarget, is_writable
-from openpts_sim.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget
 from openpts.errors import NoVerdictError, TargetError
 from openpts.runner.unopened_target import UnopenedTarget
@@ -19,6 +17,8 @@ from openpts.system_files import SystemRoots, printable, read_mounts
 from openpts.units import MIB, format_capacity
 from openpts_check.drivers.disk_programs import SEGMENT_BYTES
 from openpts_check.drivers.own_folder import new_name, remove_left, usable_bytes
+from openpts_drives.mounted.directory import DirectoryTarget, is_writable
+from openpts_sim.simulated_target import names_simulated
 
 # Of what is free beyond that: others may write meanwhile.
 _MOST_SHARE: Final = 0.5

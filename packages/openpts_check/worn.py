@@ -11,18 +11,18 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_of_mount
-from openpts_drives.health.health import read_health_of
 from openpts.device.identity.identity import dut_facts
-from openpts_drives.mounted.counts import device_counts
-from openpts_drives.mounted.directory import DirectoryTarget
-from openpts_sim.simulated_target import names_simulated, parse_simulated_target
 from openpts.errors import TargetError
 from openpts.runner.unopened_target import UnopenedTarget
-from openpts_sim.presets import load_preset
 from openpts.system_files import SystemRoots, printable, read_mounts
 from openpts.units import TB
 from openpts.vocabulary.facts import TargetFacts, TargetKind, fact_of
 from openpts.vocabulary.health import HealthReading
+from openpts_drives.health.health import read_health_of
+from openpts_drives.mounted.counts import device_counts
+from openpts_drives.mounted.directory import DirectoryTarget
+from openpts_sim.presets import load_preset
+from openpts_sim.simulated_target import names_simulated, parse_simulated_target
 from openpts_traces.capture.program import RunningProgram
 
 _LOOK_S: Final = 0.1

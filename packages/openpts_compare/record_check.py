@@ -11,7 +11,6 @@ from typing import Final
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
-from openpts_host.software import software_facts
 from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
@@ -34,6 +33,7 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.requests import Apply
+from openpts_host.software import software_facts
 
 _SATISFIED: Final = {ENABLED: {ENABLED}, DISABLED: {DISABLED, NO_CACHE}}
 

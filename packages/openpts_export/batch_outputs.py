@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from openpts_batch.executor import BatchEvent, BatchListener
-from openpts_batch.cli.batch_outputs import OutputWords, of_run
 from openpts.errors import UsageError
 from openpts.record.batch import BatchEntry
 from openpts.temporary_folder import temporary_folder
+from openpts_batch.cli.batch_outputs import OutputWords, of_run
+from openpts_batch.executor import BatchEvent, BatchListener
 from openpts_export.outputs import published_metrics
 
 

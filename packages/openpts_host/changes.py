@@ -9,14 +9,21 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts_host.services import active_units
-from openpts_host.setting_file import HostSettingError, read_setting, write_setting
-from openpts_host.shared_settings import HOST_SETTING, new_group, objection, relied_upon, shared_with, still_needed
 from openpts.journal import Entry, Journal, JournalError, Owner
 from openpts.journal_lock import journal_lock, turn_if_possible
 from openpts.programs import ProgramError, Run, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change, ChangeReport, Means
+from openpts_host.services import active_units
+from openpts_host.setting_file import HostSettingError, read_setting, write_setting
+from openpts_host.shared_settings import (
+    HOST_SETTING,
+    new_group,
+    objection,
+    relied_upon,
+    shared_with,
+    still_needed,
+)
 
 _UNIT_TIMEOUT_S: Final = 30.0
 _ACTIVE: Final = "active"

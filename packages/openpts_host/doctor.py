@@ -4,26 +4,26 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_host.advice.advice import Advice, Grade
-from openpts_host.advice.drive import NUMA_NODE, THREADS
-from openpts_host.advice.table import ADVICE
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
-from openpts_drives.health.self_test import self_test_fact
-from openpts_host.link.link_settings import link_settings
-from openpts_host.link.link_tuning import link_changes
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.target import BlockTarget, parse_target
-from openpts_host.changes import HostChanger
-from openpts_host.settings import host_settings
-from openpts_host.shared_settings import HOST_SETTING, UNTIL_ASKED, is_of_a_run
-from openpts_host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.programs import Run, run_program
 from openpts.runner.healing import Healing, heal
 from openpts.system_files import SystemRoots, read_lines
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
+from openpts_drives.health.self_test import self_test_fact
+from openpts_host.advice.advice import Advice, Grade
+from openpts_host.advice.drive import NUMA_NODE, THREADS
+from openpts_host.advice.table import ADVICE
+from openpts_host.changes import HostChanger
+from openpts_host.link.link_settings import link_settings
+from openpts_host.link.link_tuning import link_changes
+from openpts_host.settings import host_settings
+from openpts_host.shared_settings import HOST_SETTING, UNTIL_ASKED, is_of_a_run
+from openpts_host.tuning import host_changes
 
 _ALLOWED: Final = "Cpus_allowed_list:"
 

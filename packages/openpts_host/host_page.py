@@ -2,6 +2,10 @@
 
 import msgspec
 
+from openpts.record.reader import Run
+from openpts.report.run_conditions_page import AUDIT, no_audit
+from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.tuning import Scenario
 from openpts_host.advice.advice import BOTH, NEITHER, Advice, Grade, Suits
 from openpts_host.advice.drive import NUMA_NODE, THREADS
 from openpts_host.advice.table import ADVICE, ADVICE_OF
@@ -10,10 +14,6 @@ from openpts_pages.facts_table import sourced_table
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.model import Block, Cell, Page, Table, Verdict
 from openpts_pages.texts import NOT_REPORTED, fact_text
-from openpts.record.reader import Run
-from openpts.report.run_conditions_page import AUDIT, no_audit
-from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.tuning import Scenario
 
 
 def host_page(run: Run) -> Page:

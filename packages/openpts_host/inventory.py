@@ -7,7 +7,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Final
 
-from openpts_host.memory import memory_modules_fact
 from openpts.system_files import (
     Mount,
     SystemRoots,
@@ -20,6 +19,7 @@ from openpts.system_files import (
 )
 from openpts.units import GB, format_capacity, format_count
 from openpts.vocabulary.facts import Fact, Facts
+from openpts_host.memory import memory_modules_fact
 
 
 def _cpu_fact(roots: SystemRoots) -> Fact:

@@ -10,14 +10,14 @@ from openpts.device.guard.open_nodes import find_open_nodes
 from openpts.device.link.nearby_cpus import processors_by_node
 from openpts.engine.native import memory_rates
 from openpts.errors import RecordError
-from openpts_host.memory import available_memory_bytes, last_level_cache_bytes, memory_by_modules
-from openpts_host.saturation_gauges import memory_traffic
 from openpts.ownership import CLAIM_NAME, HOST_FOLDER, RunOwner, host_is_used, host_used, is_locked
 from openpts.record.batch import read_batch
-from openpts_host.host_capacity import DrivenDrive
 from openpts.system_files import SystemRoots
 from openpts.units import GB, MIB
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts_host.host_capacity import DrivenDrive
+from openpts_host.memory import available_memory_bytes, last_level_cache_bytes, memory_by_modules
+from openpts_host.saturation_gauges import memory_traffic
 
 _DURATION_MS: Final = 100
 _LEAST_BUFFER_BYTES: Final = 16 * MIB

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
-from openpts_host.advice.machine import DEEPER_OFF, HELD
 from openpts.system_files import SystemRoots, read_integer, read_text
 from openpts.vocabulary.facts import Fact, Facts
+from openpts_host.advice.machine import DEEPER_OFF, HELD
 
 _FORMAT: Final = struct.Struct("=i")  # include/linux/pm_qos.h: s32, microseconds
 _NO_LIMIT_US: Final = 2_000_000_000  # PM_QOS_CPU_LATENCY_DEFAULT_VALUE

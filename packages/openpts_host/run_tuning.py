@@ -4,15 +4,15 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
+from openpts.journal import Journal
+from openpts.programs import Run, run_program
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 from openpts_host.advice.machine import SHALLOW_US
 from openpts_host.changes import HostChanger
 from openpts_host.services import no_sleep
 from openpts_host.setting_file import HostSettingError, held_open
 from openpts_host.shared_settings import UNTIL_THE_END
-from openpts.journal import Journal
-from openpts.programs import Run, run_program
-from openpts.system_files import SystemRoots
-from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from msgspec import Struct, field
 
 from openpts.analysis.limited_seconds import ENGINE_THREADS
 from openpts.gauge import Gauge, Growth, Values, known, whole_number
-from openpts_host.container import control_groups
-from openpts_host.memory import memory_by_modules
 from openpts.system_files import SystemRoots, read_text
 from openpts.units import NS_PER_S, NS_PER_US
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts_host.container import control_groups
+from openpts_host.memory import memory_by_modules
 
 _ENGINE_THREAD: Final = "openpts-io-"
 # A path with a thread for each I/O may have a thousand of them; they are alike.

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from openpts_host.activities import running_updaters
-from openpts_host.setting_file import HostSettingError
 from openpts.programs import ProgramError, Run, find_program, run_program
 from openpts.system_files import SystemRoots, printable, read_text
 from openpts.vocabulary.facts import Fact, Facts
+from openpts_host.activities import running_updaters
+from openpts_host.setting_file import HostSettingError
 
 _TIMEOUT_S: Final = 5.0
 _LOGIND: Final = ("org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager")

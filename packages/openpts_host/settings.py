@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from openpts.programs import Run, run_program
+from openpts.system_files import SystemRoots, read_integer, read_text
+from openpts.vocabulary.facts import Fact, Facts
 from openpts_host.activities import activity_facts, load_facts
 from openpts_host.container import container_fact, control_group_limits
 from openpts_host.inventory import virtualization_fact
 from openpts_host.memory import memory_settings
 from openpts_host.processor_settings import processor_settings
 from openpts_host.services import service_facts, sleep_inhibitors
-from openpts.programs import Run, run_program
-from openpts.system_files import SystemRoots, read_integer, read_text
-from openpts.vocabulary.facts import Fact, Facts
 
 # <sys/timex.h>: larger than struct timex on every platform; a mode of 0 asks and changes nothing
 _TIMEX_BYTES: Final = 256

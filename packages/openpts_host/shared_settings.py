@@ -8,11 +8,11 @@ import secrets
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from openpts_host.setting_file import HostSettingError
 from openpts.journal import Entry, Owner
 from openpts.journal_lock import JournalSnapshot
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change
+from openpts_host.setting_file import HostSettingError
 
 HOST_SETTING: Final = "host setting"
 """The kind of its entries in the undo journal."""

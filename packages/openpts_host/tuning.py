@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from openpts_host.advice.machine import SHALLOW_US
-from openpts_host.changes import STOPPED
-from openpts_host.services import MAINTENANCE_UNITS, TRIM_UNITS, UPDATE_UNITS, active_units
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots, read_text
 from openpts.vocabulary.tuning import Change, Means, Scenario
+from openpts_host.advice.machine import SHALLOW_US
+from openpts_host.changes import STOPPED
+from openpts_host.services import MAINTENANCE_UNITS, TRIM_UNITS, UPDATE_UNITS, active_units
 
 
 def host_changes(

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from openpts.cli.io_engine import NUMA
-from openpts_io.io_options import IoArgs
-from openpts_io.io_spellings import in_own_words
 from openpts.cli.options import flag, group, with_options
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.output_files import refuse_run_folder
@@ -19,6 +17,8 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.translation import Translation
+from openpts_io.io_options import IoArgs
+from openpts_io.io_spellings import in_own_words
 
 if TYPE_CHECKING:
     from openpts_io.io_result import MeasurementResults

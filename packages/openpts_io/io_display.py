@@ -11,16 +11,24 @@ from rich.text import Text
 
 from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import live_console
-from openpts_io.io_result import latency_text
-from openpts_io.io_streams import stream_names
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.engine.contract import EngineProgress
-from openpts_io.measure import IntervalsEnded, MeasurementEnded, MeasurementEvent, MeasurementListener, MeasurementStarted, MeasurementTicked, OutstandingIoHangs
 from openpts.runner.step_faults import HANG_NS, hang_text
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import Step, Stream
+from openpts_io.io_result import latency_text
+from openpts_io.io_streams import stream_names
+from openpts_io.measure import (
+    IntervalsEnded,
+    MeasurementEnded,
+    MeasurementEvent,
+    MeasurementListener,
+    MeasurementStarted,
+    MeasurementTicked,
+    OutstandingIoHangs,
+)
 
 _WIDTHS: Final = {
     "time s": 8,

@@ -8,10 +8,7 @@ from msgspec.structs import asdict, astuple
 
 from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import lateness, processors_full
-from openpts_io.interference import Interference
-from openpts_io.io_streams import interferences, late_percentiles_ns, stream_names
 from openpts.procedures.kit.red_line import simulation_mark
-from openpts_io.measure import CaptureEnded, MeasurementStarted
 from openpts.units import NS_PER_S
 from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.facts import TargetFacts
@@ -27,6 +24,9 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Stimulus, Stream
 from openpts.vocabulary.stop import StopRule
+from openpts_io.interference import Interference
+from openpts_io.io_streams import interferences, late_percentiles_ns, stream_names
+from openpts_io.measure import CaptureEnded, MeasurementStarted
 
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 """Always named, None where there are too few I/Os; the further nines only where there are enough."""

@@ -8,13 +8,11 @@ from typing import Any, Final
 import click
 from msgspec import UNSET, UnsetType
 
-from openpts_io import io_stimulus as words
 from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, FOLDER, flag, group, option
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.drive_name import serial_number
-from openpts_sim.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.engine.options import CaptureOrder, CompletionWait, IoPath, NativeOptions
 from openpts.errors import UsageError
@@ -40,6 +38,8 @@ from openpts.vocabulary.stimulus import (
     ThinkTime,
 )
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+from openpts_io import io_stimulus as words
+from openpts_sim.simulated_target import names_simulated
 
 _DEFAULT_SECONDS: Final = 10.0
 _WEIGHT: Final = click.IntRange(0, 2**32 - 1)

@@ -10,15 +10,21 @@ from rich.text import Text
 
 from openpts.analysis.figures import Figures, counted
 from openpts.cli.console import VisibleConsole, table_of
-from openpts_io.io_document import FURTHER_PERCENTILES, PERCENTILES, IoDocument, IoSteps, IoTargets
-from openpts_io.io_streams import capped_lines, interference_table, late_lines, streams_table
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
-from openpts_io.measure import CaptureEnded, CaptureFailed, MeasurementEnded, MeasurementEvent, MeasurementStarted
 from openpts.runner.step_faults import errors_text, failure_text, standstill_text
 from openpts.units import MB, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.sample import CpuShares, Sample, StepState
+from openpts_io.io_document import FURTHER_PERCENTILES, PERCENTILES, IoDocument, IoSteps, IoTargets
+from openpts_io.io_streams import capped_lines, interference_table, late_lines, streams_table
+from openpts_io.measure import (
+    CaptureEnded,
+    CaptureFailed,
+    MeasurementEnded,
+    MeasurementEvent,
+    MeasurementStarted,
+)
 
 _PROBE_SOURCE: Final = "probe of the target"
 _FACTS: Final = {

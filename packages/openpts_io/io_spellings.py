@@ -7,12 +7,12 @@ from typing import Any, Final
 import click
 from click.core import ParameterSource
 
-from openpts_io.io_options import LoadArgs
-from openpts_io.io_stimulus import block_sizes
 from openpts.errors import UsageError
 from openpts.fields.fio_values import KIB_BASE, ORDERS, READ, TRIM, ValueTextError, time_ns, weighted_sizes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import BlockSize, OperationWeights
+from openpts_io.io_options import LoadArgs
+from openpts_io.io_stimulus import block_sizes
 
 _MIXES: Final = ("rw", "readwrite", "randrw")
 

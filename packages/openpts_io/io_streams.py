@@ -7,12 +7,12 @@ from rich.table import Table
 
 from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import Lateness, lateness
-from openpts_io.interference import Interference
 from openpts.cli.console import table_of
 from openpts.runner.step_faults import capped_streams, host_texts
 from openpts.units import MB, NS_PER_US
 from openpts.vocabulary.sample import Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
+from openpts_io.interference import Interference
 
 _PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
 _LATE_PERCENTILES: Final = (50.0, 99.0, 99.9, 100.0)

@@ -3,8 +3,8 @@
 English format: comma for thousands, point for decimals, no exponent, no negative zero.
 """
 
-from openpts_pages.model import Cell
 from openpts.units import NS_PER_MS, format_latency_ms
+from openpts_pages.model import Cell
 
 
 def fixed(value: float, decimals: int, unit: str = "") -> str:

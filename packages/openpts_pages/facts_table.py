@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
+from openpts.vocabulary.facts import Facts
 from openpts_pages.kit import rows_table
 from openpts_pages.model import Cell, Table
 from openpts_pages.texts import NOT_REPORTED, value_text
-from openpts.vocabulary.facts import Facts
 
 _UNITS: Final = frozenset({"ns", "us", "ms", "bytes", "MB/s", "iops"})
 _TERMS: Final = {

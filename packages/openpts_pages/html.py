@@ -8,11 +8,11 @@ from typing import Final
 import jinja2
 from markupsafe import Markup, escape
 
+from openpts_pages.embedded import embeddable, encoded, packed, plots_of
 from openpts_pages.model import Block, Cell, Column, Figure, Page, Report, Table
 from openpts_pages.plots.series import slot_of
 from openpts_pages.plots.svg import inline_svg
 from openpts_pages.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
-from openpts_pages.embedded import embeddable, encoded, packed, plots_of
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 VEGA: Final = _TEMPLATES / "vega.js.zlib"

@@ -11,10 +11,26 @@ from typing import Final, Generic, TypeVar
 import msgspec
 from msgspec import Struct
 
-from openpts_pages import cells
-from openpts_pages.model import HEIGHT_PX, WIDTH_PX, Axis, Band, Block, Cell, Column, Figure, Mark, Page, PlotRule, Row, Series, Table, Verdict
 from openpts.units import NS_PER_MS, format_latency_ms
 from openpts.vocabulary.document import filled
+from openpts_pages import cells
+from openpts_pages.model import (
+    HEIGHT_PX,
+    WIDTH_PX,
+    Axis,
+    Band,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Mark,
+    Page,
+    PlotRule,
+    Row,
+    Series,
+    Table,
+    Verdict,
+)
 
 T = TypeVar("T")
 T_contra = TypeVar("T_contra", contravariant=True)

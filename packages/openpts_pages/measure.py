@@ -8,10 +8,10 @@ from typing import Any, Final, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_pages import cells
-from openpts_pages.model import Cell
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.uncertainty import CONFIDENCE, Uncertainty, rounded_like
+from openpts_pages import cells
+from openpts_pages.model import Cell
 
 R = TypeVar("R")
 R_contra = TypeVar("R_contra", contravariant=True)  # a measure of whatever has figures is one of samples too

@@ -6,8 +6,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_pages.model import Axis
 from openpts.units import NS_PER_S
+from openpts_pages.model import Axis
 
 _SPAN_FOR_LOG = 10
 _DECADES_FOR_125 = 2

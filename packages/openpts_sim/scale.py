@@ -9,10 +9,10 @@ from typing import Final
 from msgspec import Struct
 
 from openpts._native import Shape
-from openpts_sim.presets import Preset
 from openpts.units import GB, NS_PER_S, format_capacity, format_duration, format_latency_ms
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import planned_length_ns
+from openpts_sim.presets import Preset
 
 # A drive of this size has its tables in under a hundred MB, and its runs take minutes.
 SIMULATED_BYTES_AT_MOST: Final = 24 * GB

@@ -9,21 +9,15 @@ from typing import Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_drives.health.health import simulated_health
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
-from openpts_sim.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget, at_scale, parse_simulated_target, simulated_facts
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts_sim.simulated_engine import POWER_FAULTS, SimulatedDrive
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
-from openpts_host.memory import available_memory_bytes
 from openpts.ownership import RunOwner, new_run_id
 from openpts.runner.healing import Healing
 from openpts.runner.unopened_target import UnopenedTarget
-from openpts_sim.presets import SHIPPED, Preset, load_preset
-from openpts_sim.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
 from openpts.units import MB, format_capacity
 from openpts.vocabulary.deviation import Deviation
@@ -42,6 +36,19 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
+from openpts_drives.health.health import simulated_health
+from openpts_host.memory import available_memory_bytes
+from openpts_sim.presets import SHIPPED, Preset, load_preset
+from openpts_sim.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
+from openpts_sim.simulated_engine import POWER_FAULTS, SimulatedDrive
+from openpts_sim.simulated_target import (
+    DEFAULT_SEED,
+    DriveState,
+    SimulatedTarget,
+    at_scale,
+    parse_simulated_target,
+    simulated_facts,
+)
 
 # A drive rounds its capacity to what it can divide, and at a scale to more.
 _SAME_CAPACITY: Final = 0.01

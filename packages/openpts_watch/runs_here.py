@@ -9,13 +9,13 @@ from msgspec import Struct
 
 from openpts.errors import NONSENSE, RecordError
 from openpts.ownership import CLAIM_NAME, is_locked, read_owner
-from openpts_pages.texts import fact_text
 from openpts.record.batch import is_batch, read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
 from openpts.record.writer import DATABASE_NAME, EVENTS_NAME
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document
+from openpts_pages.texts import fact_text
 from openpts_watch.events_file import EventsFile
 from openpts_watch.seen_run import SeenRun
 

@@ -8,18 +8,18 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import RecordError, UsageError, failing_as
-from openpts_compare.limits.judge import GateResult, judge
-from openpts_compare.limits.limits_file import Allowed, parse_limits
-from openpts_pages.model import Report
 from openpts.record.reader import Run
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.sources import read_for_report
-from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import Entry, compare_runs
 from openpts_compare.compare.figures import ComparisonDocument, comparison_document
 from openpts_compare.gate.documents import GateDocument
 from openpts_compare.gate.page import gate_report
+from openpts_compare.limits.judge import GateResult, judge
+from openpts_compare.limits.limits_file import Allowed, parse_limits
+from openpts_compare.runs.measured_run import MeasuredRun
+from openpts_pages.model import Report
 from openpts_web.index import Index
 
 MOST_RUNS: Final = 32

@@ -9,24 +9,24 @@ import msgspec
 from msgspec import Struct, structs
 
 from openpts.errors import NONSENSE, RecordError
-from openpts_compare.limits.of_run import judged_run
-from openpts_compare.limits.words import limit_line
 from openpts.ownership import CLAIM_NAME, is_locked
-from openpts_pages.measure import Measured
-from openpts_pages.texts import NOT_REPORTED, capitalised
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest, stored_ledger
 from openpts.report.condition_rows import condition_rows
 from openpts.report.sources import read_for_report
-from openpts_compare.runs.flat_rows import labels_of, run_row
-from openpts_compare.runs.measured_run import conditions_key
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
+from openpts_compare.limits.of_run import judged_run
+from openpts_compare.limits.words import limit_line
+from openpts_compare.runs.flat_rows import labels_of, run_row
+from openpts_compare.runs.measured_run import conditions_key
+from openpts_pages.measure import Measured
+from openpts_pages.texts import NOT_REPORTED, capitalised
 
 _LABEL: Final = "label."
 _ABBREVIATED: Final = ("bios", "cpu", "hba", "nand", "pcie")

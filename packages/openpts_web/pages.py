@@ -9,11 +9,11 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
+from openpts.units import format_capacity
+from openpts_pages.html import VEGA, rows_markup
 from openpts_pages.model import Report, Table
 from openpts_pages.plots.theme import DARK, LIGHT, WEB_FONTS, vega_config
 from openpts_pages.plots.vega_lite import vega_lite_spec
-from openpts_pages.html import VEGA, rows_markup
-from openpts.units import format_capacity
 
 _HERE: Final = Path(__file__).parent
 _KINDS: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}

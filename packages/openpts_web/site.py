@@ -18,10 +18,10 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from openpts.errors import OpenptsError, RecordError, RefusedError, UsageError
-from openpts_compare.limits.limits_file import Allowed
 from openpts.run_folder_files import open_file
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Failure
+from openpts_compare.limits.limits_file import Allowed
 from openpts_watch.stop_run import process_of
 from openpts_web.comparing import Runs, Shown, compared, gated
 from openpts_web.control import Plans

@@ -11,11 +11,11 @@ from typing import Any, Final, Self
 
 from msgspec import Struct, structs
 
+from openpts.vocabulary.document import Document
 from openpts_pages.cells import none
 from openpts_pages.kit import rows_table, values_of
 from openpts_pages.model import Cell, Column, Figure, Mark, Page, Report, Series, Verdict
 from openpts_pages.ticks import around_axis, linear_axis, whole_axis
-from openpts.vocabulary.document import Document
 
 LIMIT_FACTOR: Final = 2.66
 FEWEST: Final = 3

@@ -21,10 +21,10 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from openpts_drives.purge.ata_commands import hdparm_at_work
 from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
+from openpts_drives.purge.ata_commands import hdparm_at_work
 from tests.crash.kernel_disk import add_disk
 from tests.crash.sata_drive import SECTOR_BYTES, SataDrive
 from tests.crash.trial import SIGKILL, new_place

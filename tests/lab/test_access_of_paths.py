@@ -17,9 +17,9 @@ DRIVE: Final = f"$(cat node) --confirm-serial {SERIAL}"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What the machine left."""
-    folder = tmp_path_factory.mktemp("access")
+    folder = disk_path_factory.mktemp("access")
     left_by(
         folder,
         *("--null-blk", "size=256,memory_backed=1"),

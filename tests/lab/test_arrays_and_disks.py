@@ -21,9 +21,9 @@ DRIVES = (*("--nvme", "128M") * 3, "--sata", "256M,rotation_rate=7200")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What all of it left behind, from one boot."""
-    folder = tmp_path_factory.mktemp("lab")
+    folder = disk_path_factory.mktemp("lab")
     array = f"{OPENPTS} run tp /dev/md0 --confirm-device-path /dev/md0 {ROUNDS}"
     disk, named = "$(ls -d /dev/disk/by-id/ata-*LABSATA0000)", "--confirm-serial LABSATA0000"
     ended = in_lab(

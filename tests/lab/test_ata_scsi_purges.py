@@ -134,9 +134,9 @@ for call in sys.argv[1:]:
 
 
 @pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory) -> dict:
+def guest(disk_path_factory: pytest.TempPathFactory) -> dict:
     """What was seen in one virtual machine with a SATA, a SCSI and a scsi_debug drive."""
-    folder = tmp_path_factory.mktemp("purges")
+    folder = disk_path_factory.mktemp("purges")
     (folder / "guest.py").write_text(GUEST)
     (folder / "killed.py").write_text(KILLED)
     (folder / "calls.py").write_text(CALLS)

@@ -11,9 +11,9 @@ pytestmark = [needs_lab, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def told(disk_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What JSON says of each drive by its path, while one hangs and another has lost its node."""
-    folder = tmp_path_factory.mktemp("devices")
+    folder = disk_path_factory.mktemp("devices")
     ended = in_lab(
         folder,
         *("--nvme", "64M", "--nvme", "64M,ns=2", "--sata", "64M", "--scsi", "64M,hba=mptsas1068"),

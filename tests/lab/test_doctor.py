@@ -51,9 +51,9 @@ def _script(folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def looks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def looks(disk_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with all that was seen."""
-    folder = tmp_path_factory.mktemp("doctor")
+    folder = disk_path_factory.mktemp("doctor")
     ended = in_lab(folder, "--nvme", "512M", script=_script(folder), timeout_s=500)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     return folder

@@ -20,9 +20,9 @@ PULLED = ("nvme", "scsi", "yanked", "vanished")
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What all of it left. The run stands still while drives are changed, so that it has its drive open."""
-    folder = tmp_path_factory.mktemp("pulled")
+    folder = disk_path_factory.mktemp("pulled")
     left_by(
         folder,
         *("--nvme", "64M", "--nvme", "64M", "--scsi", "64M", "--scsi", "64M"),

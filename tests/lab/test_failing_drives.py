@@ -53,9 +53,9 @@ ON_NVME = {
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What all of them left."""
-    folder = tmp_path_factory.mktemp("failing")
+    folder = disk_path_factory.mktemp("failing")
     whole = f"0 {SECTORS} linear /dev/nvme0n1 0"
     rest = FIRST_BAD + BAD
     holed = "\\n".join(

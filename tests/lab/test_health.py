@@ -41,9 +41,9 @@ json.dump(told, open(sys.argv[1], "w"))
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
+def told(disk_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """Readings before and after a write, of each drive."""
-    folder = tmp_path_factory.mktemp("lab")
+    folder = disk_path_factory.mktemp("lab")
     (folder / "read.py").write_text(READ)
     drives = ("--nvme", "128M", "--sata", "128M", "--scsi", "128M", "--scsi-debug", "dev_size_mb=64")
     script = f"{sys.executable} {folder / 'read.py'} {folder / 'told.json'}"

@@ -26,9 +26,9 @@ _SHORT = (
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """One machine, two runs."""
-    folder = tmp_path_factory.mktemp("host-faults")
+    folder = disk_path_factory.mktemp("host-faults")
     log = folder / "clock.log"
     script = f"""
         {OPENPTS} run iops {_SHORT} --class client --step-seconds {STEP_S} --max-rounds {ROUNDS} \\

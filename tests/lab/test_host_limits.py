@@ -85,7 +85,7 @@ def found_in(path: Path) -> tuple[float, list[list[str]]]:
 
 def test_an_idle_host_is_never_the_limit_of_a_slow_drive_and_a_burdened_one_is(tmp_path: Path) -> None:
     (tmp_path / "burn.py").write_text(BURN)
-    load = f"{sys.executable} -m tests.device.limited_load /dev/nvme0n1"
+    load = f"{sys.executable} -m tests.support.limited_load /dev/nvme0n1"
     with waits_of_emulator(tmp_path) as waits:
         ended = in_lab(
             tmp_path,

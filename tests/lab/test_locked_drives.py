@@ -22,9 +22,9 @@ STATES: Final = ("none", *WORDS_OF, *BROKEN)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What the machine left."""
-    folder = tmp_path_factory.mktemp("locked")
+    folder = disk_path_factory.mktemp("locked")
     reverts = "\n".join(
         f"""
         psid=$(sed -n 's/.*"psid": "\\([^"]*\\)".*"{state}".*/\\1/p' {folder}/served)

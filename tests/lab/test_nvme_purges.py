@@ -113,9 +113,9 @@ with open(f"{folder}/found.json", "w") as file:
 
 
 @pytest.fixture(scope="module")
-def guest(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def guest(disk_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with what the machine has left."""
-    folder = tmp_path_factory.mktemp("nvme-purges")
+    folder = disk_path_factory.mktemp("nvme-purges")
     (folder / "guest.py").write_text(GUEST)
     script = f"{sys.executable} {folder}/guest.py {folder}"
     ended = in_lab(folder, *DRIVES, script=script, timeout_s=900)

@@ -54,9 +54,9 @@ cut_again_and_again() {{
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What the machine left."""
-    folder = tmp_path_factory.mktemp("cuts")
+    folder = disk_path_factory.mktemp("cuts")
     ended = in_lab(
         folder,
         timeout_s=1200,

@@ -32,9 +32,9 @@ SHORT: Final = (
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(disk_path_factory: pytest.TempPathFactory) -> Run:
     """What the machine left."""
-    folder = tmp_path_factory.mktemp("states")
+    folder = disk_path_factory.mktemp("states")
     preset = folder / "five-states.toml"
     preset.write_text(
         five_states(

@@ -36,9 +36,9 @@ node() {{
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What the machine left."""
-    folder = tmp_path_factory.mktemp("served")
+    folder = disk_path_factory.mktemp("served")
     purge = "openpts purge --confirm-serial"
     ended = in_lab(
         folder,

@@ -27,9 +27,9 @@ SLOW_MS = 50  # instead of some tenths of a millisecond
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What all of them left."""
-    folder = tmp_path_factory.mktemp("slow")
+    folder = disk_path_factory.mktemp("slow")
     config = "/sys/bus/pci/devices/0000:01:00.0/config"
     left_by(
         folder,

@@ -28,9 +28,9 @@ INTERFACES = {"nvme": "NVMe 1.", "sata": "SATA", "sas": "SAS", "scsi": "SCSI"}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     """A run on each drive, with the cache before, during and after as the drive itself has it."""
-    folder = tmp_path_factory.mktemp("lab")
+    folder = disk_path_factory.mktemp("lab")
     names = " ".join(f"{kind}:{serial}" for kind, serial in SERIALS.items())
     ended = in_lab(
         folder,

@@ -14,37 +14,41 @@ import msgspec
 
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
-from openpts_batch.named_drives import read_drives
 from openpts.cli.main import cli
 from openpts.device.security.level0 import Level0
-from openpts_sim.simulated_target import parse_simulated_target
-from openpts_sim.simulated_engine import SimulatedDrive
-from openpts_compare.limits.baseline import kept_baseline, stored_baseline
-from openpts_compare.limits.judge import judge, judge_finished
-from openpts_compare.limits.limits_file import parse_limits, read_limits
-from openpts_compare.limits.words import judged_figures, limit_line
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
-from openpts_pages.plots.worker_processes import worker_processes
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.batch import BATCH_NAME, Batch, BatchEntry, read_batch
 from openpts.record.reader import read_run
 from openpts.record.writer import BASELINE_NAME, DATABASE_NAME, INPUT_FOLDER
-from openpts_compare.report import rederive
-from openpts_compare.report.checksums import file_faults
 from openpts.report.record_files import RecordFile, record_files
 from openpts.report.redaction import redacted_run
-from openpts_compare.report.rederive import read_report
 from openpts.report.sources import ReportSource, read_for_report
 from openpts.report.write import ReportOptions, make_report
-from openpts_compare.runs.flat_rows import csv_text, flat_row
-from openpts_compare.runs.measured_run import MeasuredRun
-from openpts_sim.presets import load_preset
 from openpts.units import TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.stimulus import Step
+from openpts_batch.fleet.configuration import read_fleet
+from openpts_batch.named_drives import read_drives
+from openpts_compare.compare.build import build_comparison
+from openpts_compare.compare.contenders import compare_runs
+from openpts_compare.compare.figures import comparison_document
+from openpts_compare.compare.sources import read_entries
+from openpts_compare.gate.power import power_of
+from openpts_compare.limits.baseline import kept_baseline, stored_baseline
+from openpts_compare.limits.judge import judge, judge_finished
+from openpts_compare.limits.limits_file import parse_limits, read_limits
+from openpts_compare.limits.words import judged_figures, limit_line
+from openpts_compare.report import rederive
+from openpts_compare.report.checksums import file_faults
+from openpts_compare.report.rederive import read_report
+from openpts_compare.runs.flat_rows import csv_text, flat_row
+from openpts_compare.runs.measured_run import MeasuredRun
+from openpts_export.exchange.parquet_tables import tables_of
+from openpts_export.exchange.run_verdicts import junit_of
 from openpts_fio.engine.results import NoResultError, parse_result
 from openpts_fio.fio_output import fio_files
 from openpts_fio.imports.fio_import import fio_results
@@ -52,16 +56,13 @@ from openpts_fio.imports.imported_run import Source, Wanted
 from openpts_fio.imports.tkperf_import import tkperf_results
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
-from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import compare_runs
-from openpts_compare.compare.figures import comparison_document
-from openpts_compare.compare.sources import read_entries
-from openpts_export.exchange.parquet_tables import tables_of
-from openpts_export.exchange.run_verdicts import junit_of
-from openpts_compare.gate.power import power_of
-from openpts_batch.fleet.configuration import read_fleet
+from openpts_fio.tests.unit.engine.steps import SECOND, stimulus
+from openpts_pages.plots.worker_processes import worker_processes
 from openpts_practice.rows import CATALOGUE
 from openpts_practice.rows.profiles import read_benchmark
+from openpts_sim.presets import load_preset
+from openpts_sim.simulated_engine import SimulatedDrive
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts_traces.treatment import Input, check, write
 from tests import DATA
 from tests.mutations.damaged_records import LooseRecord
@@ -70,7 +71,6 @@ from tests.mutations.seeds import Seeds
 from tests.support.batches import suite_entry, suite_of
 from tests.support.level0_answers import LEVEL0_ANSWERS
 from tests.support.made_traces import reads_and_writes
-from tests.unit.fio.engine.steps import SECOND, stimulus
 
 Inputs = Callable[[int], bytes]
 MIB = 2**20

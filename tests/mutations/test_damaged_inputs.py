@@ -71,8 +71,8 @@ SAMPLES = {
 
 
 @pytest.fixture(scope="module")
-def seeds(tmp_path_factory: pytest.TempPathFactory) -> Seeds:
-    return make_seeds(tmp_path_factory.mktemp("seeds"))
+def seeds(disk_path_factory: pytest.TempPathFactory) -> Seeds:
+    return make_seeds(disk_path_factory.mktemp("seeds"))
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tests.second_verifier.faults import BUILT, ROOT, build
 
 
 @pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def program(disk_path_factory: pytest.TempPathFactory) -> Path:
     """What `make second-verifier` built, if it is not older than its sources, or else one of its own."""
     go = shutil.which("go")
     if go is None:
@@ -23,6 +23,6 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     if got.returncode:
         pytest.skip(f"Go can't get what the second verifier needs: {got.stderr.strip()[-200:]}")
-    program = tmp_path_factory.mktemp("second-verifier") / "second-look"
+    program = disk_path_factory.mktemp("second-verifier") / "second-look"
     build(ROOT / "verifier", program)
     return program

@@ -28,7 +28,7 @@ from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.support.interval_samples import in_turn
 from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run, with_samples
-from tests.unit.procedures.pts.trace.player import Drive
+from tests.support.player import Drive
 
 TESTS: Final = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
 _LOOPS: Final = (Phase.ROUND, Phase.WDPC)

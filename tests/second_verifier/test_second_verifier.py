@@ -19,11 +19,11 @@ from openpts.vocabulary.drive_class import DriveClass
 from tests.second_verifier.chunk import compared, differing
 from tests.second_verifier.faults import FAULTS, GO_ENVIRONMENT, ROOT, Fault, missed
 from tests.second_verifier.generated import TESTS, generated_run, write_run
-from tests.simulated.one_point import STEPS_BEFORE_ROUNDS, run_one_point
-from tests.simulated.whole_tests import run_whole
+from tests.support.one_point import STEPS_BEFORE_ROUNDS, run_one_point
 from tests.support.openpts_command import COMMAND
 from tests.support.oracle_presets import write_oracle
 from tests.support.transcript import Golden
+from tests.support.whole_tests import run_whole
 
 MOST_LINES = 1000
 

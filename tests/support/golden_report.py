@@ -16,11 +16,27 @@ from unittest import mock
 
 import numpy as np
 
-from openpts_pages.model import SCHEMA_VERSION, Cell, Column, Figure, Header, HeaderGroup, HeaderRow, Page, Repeat, Report, Row, Section, Series, Table, Verdict
-from openpts_pages.ticks import linear_axis
-from openpts_pages.plots.svg import draw_figures
 from openpts_pages import html
+from openpts_pages.model import (
+    SCHEMA_VERSION,
+    Cell,
+    Column,
+    Figure,
+    Header,
+    HeaderGroup,
+    HeaderRow,
+    Page,
+    Repeat,
+    Report,
+    Row,
+    Section,
+    Series,
+    Table,
+    Verdict,
+)
 from openpts_pages.pdf import render_pdf
+from openpts_pages.plots.svg import draw_figures
+from openpts_pages.ticks import linear_axis
 from tests import DATA
 from tests.support.sample_figures import (
     category_axis,

@@ -1,6 +1,6 @@
 """Folders of tests in memory: on a disk a file takes ten times as long, and few tests ask anything of it.
 
-Those that do are marked ``on_disk``. The fixtures replace pytest's own where a conftest imports them.
+Those that do are marked ``on_disk`` or lie in a folder ``device``. The fixtures replace pytest's own.
 """
 
 import shutil
@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 
 _MEMORY: Final = Path("/dev/shm")
+_IN_MEMORY: Final = {"unit", "simulated", "repository"}
 # Far more than tests have there at once; in a container there may be 64 MiB.
 _LEAST_FREE_BYTES: Final = 2 * 1024**3
 
@@ -30,9 +31,16 @@ def tmp_path_factory(
         shutil.rmtree(place)
 
 
+@pytest.fixture(scope="session")
+def disk_path_factory(request: pytest.FixtureRequest) -> pytest.TempPathFactory:
+    """As ``tmp_path_factory``, on the disk."""
+    factory: pytest.TempPathFactory = request.config._tmp_path_factory  # type: ignore[attr-defined]
+    return factory
+
+
 @pytest.fixture
 def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
-    if not request.node.get_closest_marker("on_disk"):
+    if not request.node.get_closest_marker("on_disk") and _IN_MEMORY & set(request.path.parts):
         yield tmp_path
         return
     with TemporaryDirectory(prefix="openpts-tests-") as place:

@@ -19,9 +19,7 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
-from openpts_sim.simulated_engine import SimulatedDrive
 from openpts.errors import RunFailedError
-from openpts_sim.presets import Preset
 from openpts.temporary_folder import temporary_folder
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.data import VerifiedData
@@ -43,7 +41,17 @@ from openpts.vocabulary.stimulus import (
 from openpts.vocabulary.stop import Duration, IoCount, Steady
 from openpts_compare.selftest.finding import Expectations, Finding
 from openpts_compare.selftest.known_answers import digest
-from openpts_compare.selftest.known_delays import SEED, TICK_NS, CapturedIo, captured_in, engine_on, judge_length, judge_sample
+from openpts_compare.selftest.known_delays import (
+    SEED,
+    TICK_NS,
+    CapturedIo,
+    captured_in,
+    engine_on,
+    judge_length,
+    judge_sample,
+)
+from openpts_sim.presets import Preset
+from openpts_sim.simulated_engine import SimulatedDrive
 
 ANSWERS: Final = Path(__file__).with_name("known_loads.json")
 _LAW: Final = """\

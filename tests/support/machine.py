@@ -13,10 +13,10 @@ from typing import Final
 
 from openpts.device.file_system import check_file_system
 from openpts.device.guard.overlay import stored_at
-from openpts_drives.mounted.directory import DirectoryTarget
 from openpts.engine import native_build
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
+from openpts_drives.mounted.directory import DirectoryTarget
 
 
 def forbid_io_uring() -> None:

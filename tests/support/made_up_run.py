@@ -64,8 +64,8 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
+from tests.support.player import Drive, Health, Rate
 from tests.support.subject_files import with_subject
-from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30
 HOST = ("system", "motherboard", "cpu", "memory", "hba", "interposer", "primary_storage", "peripherals")

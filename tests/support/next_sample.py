@@ -1,9 +1,9 @@
 """What a simulated drive did in the step that it was given."""
 
 from openpts.engine.contract import EngineStoppedError
-from openpts_sim.simulated_engine import SimulatedEngine
 from openpts.errors import RunFailedError
 from openpts.vocabulary.sample import Sample, StepState
+from openpts_sim.simulated_engine import SimulatedEngine
 
 
 def next_sample(engine: SimulatedEngine, failed: str) -> Sample:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from openpts.device.nvme.nvme_identify import NvmeController
-from openpts_drives.purge.nvme_drive import NvmeQuestions
 from openpts.programs import Reply
+from openpts_drives.purge.nvme_drive import NvmeQuestions
 
 NEVER = 0xFFFF_FFFF
 

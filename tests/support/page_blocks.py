@@ -4,9 +4,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts_pages.model import Page, Row, Table, Verdict
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Fact, Facts
+from openpts_pages.model import Page, Row, Table, Verdict
 
 NO_SETTINGS: Final = "Host Set-up Audit: not reported (the record has no settings of the host)."
 SIMULATED: Final = (

@@ -9,7 +9,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
-from tests.unit.procedures.pts.trace.player import Drive
+from tests.support.player import Drive
 
 _PIECES: Final = 40
 _DECADES: Final = 5

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from openpts_pages.model import Report
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
@@ -14,6 +13,7 @@ from openpts.runner.physical_device import NOT_THE_DEVICE
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import SimulationFacts, TargetKind
 from openpts.vocabulary.sample import StepState
+from openpts_pages.model import Report
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 SIMULATION = SimulationFacts(

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from openpts_pages.model import Report, Table
 from openpts.record.reader import Run
+from openpts_pages.model import Report, Table
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports
 from tests.support.transcript import Transcript

@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from openpts_pages.html import render_html
 from openpts_pages.model import Figure, Report, Table
 from openpts_pages.plots.svg import draw_figures
-from openpts_pages.html import render_html
 from tests.support.browser import Browser
 
 # What the page would save, instead of a dialog: name and content of each file.

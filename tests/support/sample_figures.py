@@ -5,7 +5,24 @@ import random
 from collections.abc import Sequence
 
 from openpts_pages import ticks
-from openpts_pages.model import Axis, Band, Cell, Column, Figure, Header, HeaderGroup, HeaderRow, Mark, Page, PlotRule, Report, Row, Section, Series, Table
+from openpts_pages.model import (
+    Axis,
+    Band,
+    Cell,
+    Column,
+    Figure,
+    Header,
+    HeaderGroup,
+    HeaderRow,
+    Mark,
+    Page,
+    PlotRule,
+    Report,
+    Row,
+    Section,
+    Series,
+    Table,
+)
 
 HOUR_NS = 3600 * 10**9
 SECONDS = 21_600

@@ -4,7 +4,6 @@ import msgspec
 
 from openpts.engine.options import NativeOptions
 from openpts.errors import UsageError
-from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
@@ -13,6 +12,7 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, StopRule
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
+from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
 from tests.support.public_job_files import PublicJob, public_jobs
 
 LEAST_OF_66 = 60

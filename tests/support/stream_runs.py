@@ -6,9 +6,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from openpts.engine.options import Demand, NativeOptions
-from openpts_sim.simulated_engine import SimulatedDrive, SimulatedEngine
 from openpts.record.writer import RunWriter
-from openpts_sim.presets import load_preset
 from openpts.units import GB, KIB, MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact
@@ -27,7 +25,9 @@ from openpts.vocabulary.stimulus import (
     Stream,
 )
 from openpts.vocabulary.stop import STREAMS_END, Duration, IoCount
-from tests.unit.record.test_run_folder import manifest
+from openpts_pts.tests.unit.test_run_folder import manifest
+from openpts_sim.presets import load_preset
+from openpts_sim.simulated_engine import SimulatedDrive, SimulatedEngine
 
 READER = Stimulus(
     random_pct=100,

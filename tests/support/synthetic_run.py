@@ -14,7 +14,6 @@ from pathlib import Path
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
-from openpts_pts.iops import IopsConditions
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
@@ -46,6 +45,7 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_pts.iops import IopsConditions
 
 READ_PCTS = (100, 95, 65, 50, 35, 5, 0)
 BLOCK_SIZES = tuple(int(kib * KIB) for kib in (1024, 128, 64, 32, 16, 8, 4, 0.5))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from openpts_host.advice.table import ADVICE_OF
 from openpts.analysis.limited_seconds import evidence_words
 from openpts.cli.phase_lines import phase_lines
 from openpts.cli.simulated_time import simulated_time_text
@@ -48,6 +47,7 @@ from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.tuning import ChangeReport
+from openpts_host.advice.table import ADVICE_OF
 
 # Those of many rounds say enough when they end.
 _ANNOUNCED: Final = frozenset(

@@ -50,8 +50,8 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     report.pdf and so on; with --out it is named after drive, date and tests.
     """
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
-    from openpts_pages.style import Style  # noqa: PLC0415 likewise
     from openpts.report.write import ReportOptions, write_report  # noqa: PLC0415 likewise
+    from openpts_pages.style import Style  # noqa: PLC0415 likewise
 
     chosen = ReportOptions(style=Style(style), **options)
     if (batch := _batch_among(runs)) is not None:
@@ -124,9 +124,9 @@ def reports_on(folder: Path) -> "list[WrittenReport]":
     """Write the report of a run or a suite beside the record; its short form, too, if that was ordered."""
     from openpts.cli.live_outputs import publish  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
-    from openpts_pages.style import Style  # noqa: PLC0415 likewise
     from openpts.report.write import ReportOptions, write_report  # noqa: PLC0415 likewise
     from openpts.runner.events import ReportsWritten  # noqa: PLC0415 likewise
+    from openpts_pages.style import Style  # noqa: PLC0415 likewise
 
     source = ReportSource.of((folder,))
     written = [write_report(source)]

@@ -6,9 +6,6 @@ from typing import Final
 
 import msgspec
 
-from openpts_pages.facts_table import items_table
-from openpts_pages.model import Page, Report
-from openpts_pages.texts import brief, fact_text
 from openpts.procedures.kit.header import drive_name
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
@@ -18,10 +15,13 @@ from openpts.report.files_page import files_page
 from openpts.report.merge import merged_page
 from openpts.report.record_files import RecordFile
 from openpts.report.run_part import RunPart, in_order, part_of
-from openpts_pages.style import Style
 from openpts.report.times import default_date
 from openpts.run_folder_files import file_name_word
 from openpts.units import format_capacity
+from openpts_pages.facts_table import items_table
+from openpts_pages.model import Page, Report
+from openpts_pages.style import Style
+from openpts_pages.texts import brief, fact_text
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"

@@ -5,10 +5,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts_pages.facts_table import items_table
-from openpts_pages.model import Answer, Block, Cell, Column, Page, Section, Table, Verdict
-from openpts_pages.summary_table import cover_table
-from openpts_pages.texts import NOT_STATED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import procedure_of
@@ -16,8 +12,12 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.report.plain_words import card_words
 from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
-from openpts_pages.style import Style
 from openpts.report.trend_figures import lead_figure, trend_figures
+from openpts_pages.facts_table import items_table
+from openpts_pages.model import Answer, Block, Cell, Column, Page, Section, Table, Verdict
+from openpts_pages.style import Style
+from openpts_pages.summary_table import cover_table
+from openpts_pages.texts import NOT_STATED, capitalised, fact_text
 
 _MOST_LARGE: Final = 5
 

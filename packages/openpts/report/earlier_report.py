@@ -12,8 +12,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from openpts_pages.csv_files import FOLDER
 from openpts.run_folder_files import open_file, read_file, remove_file
+from openpts_pages.csv_files import FOLDER
 
 LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 """A line of SHA256SUMS: a checksum, and the name of its file."""

@@ -5,10 +5,6 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Cell, Page, Table, Verdict
-from openpts_pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
@@ -22,8 +18,12 @@ from openpts.report.cover_page import (
 )
 from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
-from openpts_pages.style import Style
 from openpts.report.trend_figures import trend_figures
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Cell, Page, Table, Verdict
+from openpts_pages.style import Style
+from openpts_pages.summary_table import key_values_table
 
 _QUESTION: Final = "What does this drive do in {} tests?"
 

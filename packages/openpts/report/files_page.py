@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from openpts.escaped_text import visible_line
+from openpts.report.record_files import RecordFile
+from openpts_pages.csv_files import csv_name
 from openpts_pages.kit import rows_table
 from openpts_pages.model import Block, Cell, Page, Report, Table, Verdict
-from openpts_pages.csv_files import csv_name
-from openpts.report.record_files import RecordFile
 
 
 def files_page(report: Report, files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> Page:

@@ -6,14 +6,14 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.limited_seconds import MarkRule, rule_of
-from openpts_pages import cells
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Table, Verdict
-from openpts_pages.texts import fact_text
 from openpts.procedures.kit.host_limits import LimitedTime, limited_times
 from openpts.record.host_marks import StepMarks
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Table, Verdict
+from openpts_pages.texts import fact_text
 
 _WHAT: Final = "Host as the limit"
 _LINKS: Final = "links to the drive"

@@ -1,8 +1,8 @@
 """A run made of another program's results in a report: its line of the cover, its table."""
 
+from openpts.record.manifest import Manifest
 from openpts_pages.facts_table import sourced_table
 from openpts_pages.model import Table
-from openpts.record.manifest import Manifest
 
 _NOTE = "Nothing in this run was measured by openpts. What the source does not state is n/a."
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from openpts_pages.kit import rows_table
-from openpts_pages.model import Cell, Table
-from openpts_pages.texts import fact_text
 from openpts.record.reader import Run
 from openpts.units import format_significant
 from openpts.vocabulary.purpose import Purpose, declared_rows
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Cell, Table
+from openpts_pages.texts import fact_text
 
 PurposeRow = tuple[str, str, Cell]
 """Label, what was declared, and what the run shows of it."""

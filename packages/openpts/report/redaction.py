@@ -8,13 +8,13 @@ from typing import Any, Final
 import msgspec
 
 from openpts.escaped_text import with_texts
-from openpts_pages.model import Report
 from openpts.record.batch import BatchEntry, folder_word
 from openpts.record.health import HealthRecord
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run
 from openpts.run_folder_files import file_name_word
 from openpts.vocabulary.deviation import Deviation
+from openpts_pages.model import Report
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")
 _TEST_ID_DIGITS: Final = 4

@@ -8,12 +8,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import measured_median
-from openpts_pages import cells
-from openpts_pages.facts_table import sourced, sourced_table
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Cell, Page, Row, Table, Verdict
-from openpts_pages.texts import NOT_REPORTED, capitalised, value_text
-from openpts_pages.plots.stacked_panels import aligned_page
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import Run, StepRecord
@@ -24,6 +18,12 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares
+from openpts_pages import cells
+from openpts_pages.facts_table import sourced, sourced_table
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Cell, Page, Row, Table, Verdict
+from openpts_pages.plots.stacked_panels import aligned_page
+from openpts_pages.texts import NOT_REPORTED, capitalised, value_text
 
 AUDIT: Final = "Host Set-up Audit"
 _ENGINE: Final = (

@@ -14,11 +14,6 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
-from openpts_pages.kit import Required
-from openpts_pages.measure import Measured
-from openpts_pages.model import Figure, Page, Section, Table, Verdict
-from openpts_pages.texts import capitalised, fact_text
-from openpts_pages.plots.stacked_panels import with_aligned_panels
 from openpts.plugins import Kind, calling, load, offers
 from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.judge import the_judge
@@ -36,6 +31,11 @@ from openpts.report.simulated_drive import simulated_time, simulation_items
 from openpts.report.summary import summarize
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
+from openpts_pages.kit import Required
+from openpts_pages.measure import Measured
+from openpts_pages.model import Figure, Page, Section, Table, Verdict
+from openpts_pages.plots.stacked_panels import with_aligned_panels
+from openpts_pages.texts import capitalised, fact_text
 
 Applied = tuple[int, int]
 """Thread count and queue depth."""

@@ -1,8 +1,5 @@
 """The set-up page: all that PTS 5.1 to 5.4 require, each with the place it was read from."""
 
-from openpts_pages.facts_table import remaining, sourced, sourced_table
-from openpts_pages.model import Page, Table
-from openpts_pages.texts import NOT_STATED
 from openpts.procedures.kit.header import NO_REFERENCE_PLATFORM, date_and_time, of_cycle, target_kind
 from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest
@@ -11,6 +8,9 @@ from openpts.report.condition_rows import condition_rows
 from openpts.report.imported_run import import_tables
 from openpts.report.simulated_drive import is_shown_as_geometry, simulation_tables
 from openpts.units import format_capacity
+from openpts_pages.facts_table import remaining, sourced, sourced_table
+from openpts_pages.model import Page, Table
+from openpts_pages.texts import NOT_STATED
 
 _HOST = (
     ("Manufacturer and model", "system"),

@@ -5,14 +5,14 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
-from openpts_pages.facts_table import sourced_table
-from openpts_pages.model import Table
-from openpts_pages.texts import brief, value_text
 from openpts.procedures.kit.red_line import simulation_name
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.facts import Facts, SimulationFacts
+from openpts_pages.facts_table import sourced_table
+from openpts_pages.model import Table
+from openpts_pages.texts import brief, value_text
 
 _GEOMETRY: Final = "geometry_"
 _LINE: Final = 200

@@ -5,7 +5,6 @@ from typing import Any, Final, Literal, NotRequired, TypedDict
 import msgspec
 
 from openpts.analysis.run_comparison import measured_median
-from openpts_pages.measure import measure_figures
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.red_line import import_mark, simulation_mark
@@ -16,6 +15,7 @@ from openpts.vocabulary.better import Better
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_pages.measure import measure_figures
 
 SCHEMA: Final = "openpts.run/1"
 SCHEMA_OF_RUNS: Final = "openpts.runs/1"

@@ -10,14 +10,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Cell, Column, Figure, PlotRule, Row, Series, Table, Verdict
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at, width_ns
 from openpts.units import NS_PER_S, format_capacity
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Cell, Column, Figure, PlotRule, Row, Series, Table, Verdict
 
 _THROTTLED: Final = "throttled"
 _FOREIGN: Final = "foreign_bytes"

@@ -8,10 +8,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts_pages.model import Axis, Figure, Series
-from openpts_pages.texts import capitalised
 from openpts.procedures.registry import procedure_of
 from openpts.report.run_part import RunPart
+from openpts_pages.model import Axis, Figure, Series
+from openpts_pages.texts import capitalised
 
 _MOST: Final = 3
 _MOST_TICKS: Final = 4

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.drive_claim import owner_note
-from openpts_drives.health.health import read_health
 from openpts.device.identity.identity import dut_facts
 from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
 from openpts.device.link.nearby_cpus import cpus_near
@@ -36,6 +35,7 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
+from openpts_drives.health.health import read_health
 
 
 def pinned_near(target: OpenTarget, options: NativeOptions, first_thread: int = 0) -> NativeOptions:

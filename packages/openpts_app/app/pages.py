@@ -8,12 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts.analysis.run_comparison import Quality
-from openpts_pages import cells, ticks
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Col, Plot, PlotName, table
-from openpts_pages.model import Block, Cell, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.spread import rse_cell, set_words
-from openpts_pts.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.command_run import CommandRun, DeviceCounts, FileSystemReport, RunKind
@@ -27,6 +22,11 @@ from openpts_app.app.results import (
     stall_pct,
     total,
 )
+from openpts_pages import cells, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, Plot, PlotName, table
+from openpts_pages.model import Block, Cell, Page, PlotRule, Series, Table, Verdict
+from openpts_pts.shared.methodology import nothing_page
 
 _COUNTED: Final = (RunKind.COLD, RunKind.WARM)
 _COLORS: Final = {RunKind.COLD: 2, RunKind.WARM: 3}

@@ -7,14 +7,9 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.run_comparison import Quality, RunSet
-from openpts_pages import cells
-from openpts_pages.measure import Measure, Measured, Subject, measured
-from openpts_pages.model import Cell, Verdict
-from openpts_pages.texts import brief
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import repeat_figures, spread_words
-from openpts_pts.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.better import Better
@@ -32,6 +27,11 @@ from openpts_app.app.results import (
     stall_pct,
     total,
 )
+from openpts_pages import cells
+from openpts_pages.measure import Measure, Measured, Subject, measured
+from openpts_pages.model import Cell, Verdict
+from openpts_pages.texts import brief
+from openpts_pts.shared.methodology import methodology
 
 _TITLE: Final = "Application Benchmark"
 _COUNTED: Final = (RunKind.WARM, RunKind.COLD)

@@ -3,20 +3,20 @@
 from statistics import median
 from typing import Any, Final
 
-from openpts_pages import cells
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Col, table
-from openpts_pages.measure import Measure, Subject
-from openpts_pages.model import Cell, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text
-from openpts_pts.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.power_cut import LOSSES, DataLoss, losses_text
 from openpts_app.powercut import PowerCutConditions
 from openpts_app.powercut.results import CONFIDENCE, CacheState, excluded_rate, losses_of, states_of
+from openpts_pages import cells
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, table
+from openpts_pages.measure import Measure, Subject
+from openpts_pages.model import Cell, Page, Table, Verdict
+from openpts_pts.shared.methodology import methodology
 
 _TITLE: Final = "Power Cuts"
 _MOST_SHOWN: Final = 200

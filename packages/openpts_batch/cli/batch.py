@@ -11,13 +11,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
-from openpts_batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
-from openpts_batch.executor import BatchEvent, EntryOutput, Executor, batch_claimed, what_is_left
-from openpts_batch.named_drives import WrittenDrive, named_drives
-from openpts_batch.side_by_side import SideBySide, new_batch
 from openpts.cli.background_listener import background_listener
-from openpts_batch.cli.batch_display import batch_shown_on
-from openpts_batch.cli.batch_outputs import OF_EACH_RUN, batch_outputs
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.console import table_console, table_of
 from openpts.cli.detach import begun
@@ -26,7 +20,6 @@ from openpts.cli.parameter_options import own_words
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import choices_of
 from openpts.cli.report import documents_on
-from openpts_compare.cli.run_limits import RunLimits
 from openpts.cli.run_order import order_of
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.identity.drive_name import serial_number
@@ -52,12 +45,19 @@ from openpts.record.batch import (
 )
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
-from openpts_batch.batch_index import write_batch_index
 from openpts.runner.event_lines import RunStarted
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts_batch.batch_index import write_batch_index
+from openpts_batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
+from openpts_batch.cli.batch_display import batch_shown_on
+from openpts_batch.cli.batch_outputs import OF_EACH_RUN, batch_outputs
+from openpts_batch.executor import BatchEvent, EntryOutput, Executor, batch_claimed, what_is_left
+from openpts_batch.named_drives import WrittenDrive, named_drives
+from openpts_batch.side_by_side import SideBySide, new_batch
+from openpts_compare.cli.run_limits import RunLimits
 
 _OF_THE_BATCH: Final = (
     "--drives",

@@ -11,7 +11,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from openpts_batch.executor import BatchEvent, BatchListener, EntryChanged
 from openpts.cli.console import live_console, table_of
 from openpts.cli.log_lines import host_limit_text
 from openpts.cli.run_display import PlainLog, clock_text, render_panel
@@ -23,6 +22,7 @@ from openpts.runner.event_lines import EventLine
 from openpts.runner.events import Event
 from openpts.units import MB
 from openpts.vocabulary.phase import phase_text
+from openpts_batch.executor import BatchEvent, BatchListener, EntryChanged
 
 _REFRESH_PER_S: Final = 4
 _UNKNOWN: Final = "-"

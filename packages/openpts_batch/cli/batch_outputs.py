@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
-from openpts_batch.executor import BatchEvent, BatchListener, EntryOutput
 from openpts.cli.background_listener import background_listener
 from openpts.cli.live_outputs import EVENTS, STDOUT, given_outputs, opened_output
 from openpts.errors import UsageError
 from openpts.plugins import Kind, calling, load, offers
 from openpts.record.batch import BatchEntry
+from openpts_batch.executor import BatchEvent, BatchListener, EntryOutput
 
 OF_EACH_RUN: Final = (EVENTS, *(f"--{name}" for name in offers(Kind.BATCH_OUTPUT)))
 """Options that a batch does not pass on as they are."""

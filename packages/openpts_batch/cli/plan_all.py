@@ -8,8 +8,8 @@ import click
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.plan import PLAN_OPTIONS
 from openpts.cli.printed_document import print_document
-from openpts_batch.cli.run_all import SUITE_OPTIONS
 from openpts.cli.terminal import BELOW_LABELS, wrapped
+from openpts_batch.cli.run_all import SUITE_OPTIONS
 
 _RATES = ("read_iops", "write_iops", "read_rate", "write_rate", "latency_us")
 
@@ -35,8 +35,8 @@ def plan_all(
     from openpts.cli.plan_text import SuitePlanDocument, plan_document, suite_lines  # noqa: PLC0415 help needs nothing that plans
     from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
     from openpts.cli.printed_plan import assumed_drive, plan_target  # noqa: PLC0415 likewise
-    from openpts_batch.cli.suite import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
     from openpts.system_files import SystemRoots  # noqa: PLC0415 likewise
+    from openpts_batch.cli.suite import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
 
     rates = {name: options.pop(name) for name in _RATES}
     all_choices = choices_of_suite(tests, options)

@@ -7,7 +7,6 @@ import click
 from openpts.cli.baseline_option import WithBaseline
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.help_order import together
-from openpts_compare.cli.limit_options import limit_options
 from openpts.cli.parameter_options import parameter_options
 from openpts.cli.procedure_options import CLASS_OPTION, PLAN_OPTION, QUICK_OPTION, SEED_OPTION
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
@@ -15,6 +14,7 @@ from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES, suite
+from openpts_compare.cli.limit_options import limit_options
 
 
 class _Tests(click.ParamType[tuple[str, ...]]):

@@ -11,11 +11,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from openpts_batch.executor import batch_claimed, now, what_is_left
-from openpts_batch.in_turn import InTurn, SuitePart, is_complete
 from openpts.cli.background_listener import background_listener
-from openpts_batch.cli.batch import BatchDocument
-from openpts_batch.cli.batch_display import batch_shown_on
 from openpts.cli.consent_options import consent_of, taken
 from openpts.cli.detach import begun
 from openpts.cli.live_outputs import live_listeners, log_stream
@@ -24,7 +20,6 @@ from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices, chosen, plan_at
 from openpts.cli.report import documents_on
-from openpts_compare.cli.run_limits import RunLimits, StopOnFail, end_judged
 from openpts.cli.run_order import order_of
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
 from openpts.fields.conditions import Conditions
@@ -43,6 +38,11 @@ from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.consent import Consent
+from openpts_batch.cli.batch import BatchDocument
+from openpts_batch.cli.batch_display import batch_shown_on
+from openpts_batch.executor import batch_claimed, now, what_is_left
+from openpts_batch.in_turn import InTurn, SuitePart, is_complete
+from openpts_compare.cli.run_limits import RunLimits, StopOnFail, end_judged
 
 
 def run_suite(

@@ -15,10 +15,10 @@ from msgspec import Meta, Struct
 from openpts.config_files.source_position import Path as Keys
 from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import placed_text, read_written, shaped
-from openpts_sim.simulated_target import names_simulated
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
 from openpts.record.decoding import decode_json
+from openpts_sim.simulated_target import names_simulated
 
 FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")
 """Where the fleet file is on hosts, and where commands look for it."""

@@ -16,7 +16,6 @@ from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.drive_name import model, serial_number
-from openpts_sim.simulated_target import names_simulated
 from openpts.errors import FleetError, OpenptsError, RefusedError, TargetError, UsageError
 from openpts.ownership import lockers, read_owner
 from openpts.record.manifest import RunState
@@ -25,6 +24,7 @@ from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.fleet.configuration import Host
 from openpts_batch.fleet.host_journal import HostJournal, Note, Start, now
 from openpts_batch.fleet.observation import Observation
+from openpts_sim.simulated_target import names_simulated
 
 _TO_STOP_S: Final = 45.0
 """What a run gets to end its load and close its record: less than KillWait in docs/fleet.md."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from openpts_pages.model import Block, Section
-from openpts_pts.shared.short_report import Picked
 from openpts.units import format_capacity
 from openpts_check.check import CheckConditions
+from openpts_pages.model import Block, Section
+from openpts_pts.shared.short_report import Picked
 
 
 def introduction(sections: Sequence[Section], conditions: CheckConditions) -> str:

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from openpts_pages.texts import fact_text
 from openpts.record.reader import Run
 from openpts_check.answer import WORDS, Answer
+from openpts_pages.texts import fact_text
 
 _HEAD: Final = 11
 

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from openpts_drives.health.health import read_health
 from openpts.device.identity.identity import dut_facts
-from openpts_drives.mounted.directory import DirectoryTarget, open_directory
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.health import HealthReading
+from openpts_drives.health.health import read_health
+from openpts_drives.mounted.directory import DirectoryTarget, open_directory
 
 
 class DiskInUse(PhysicalDevice, kw_only=True):

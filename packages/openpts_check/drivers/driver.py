@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
-from openpts_drives.gauges import disks_below
 from openpts.device.guard.guard import open_target
-from openpts_drives.mounted.counts import device_counts
-from openpts_sim.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
@@ -25,6 +22,9 @@ from openpts_check.drivers.disk_in_use import disk_in_use
 from openpts_check.drivers.disk_programs import SEGMENT_BYTES, Commits, SmallFiles
 from openpts_check.drivers.own_folder import FILE_NAME, LOG_NAME, own_folder
 from openpts_check.purpose import COMMITS, FILES
+from openpts_drives.gauges import disks_below
+from openpts_drives.mounted.counts import device_counts
+from openpts_sim.simulated_target import names_simulated
 
 
 class CheckDriver(Driver):

@@ -7,9 +7,9 @@ from rich.console import Console
 from rich.table import Table
 
 from openpts.cli.console import table_console
+from openpts_compare.compare.contenders import RunComparison
 from openpts_pages.model import Cell, Report, Verdict
 from openpts_pages.model import Table as ReportTable
-from openpts_compare.compare.contenders import RunComparison
 
 _PIPE_COLUMNS = 150
 _STYLES = {"fail": "red", "pass": "green", "info": "bold"}

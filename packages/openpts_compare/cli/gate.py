@@ -15,21 +15,21 @@ from openpts.cli.broken_pipe import with_controls
 from openpts.cli.options import FILE, NEW_FILE, PATH, argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document, print_object
 from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.record.manifest import Manifest
+from openpts.report.redaction import redacted, redacted_figures
+from openpts.report.sources import run_folders_of
+from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_compare.cli.report_files import FileArgs, folder_of_files
+from openpts_compare.gate.documents import ErrorRates, GateDocument, PowerDocument
+from openpts_compare.gate.export_files import write_export
+from openpts_compare.gate.page import gate_report
+from openpts_compare.gate.power import Power, PowerOfLimit, power_of
+from openpts_compare.gate.verdicts import gate_junit, gate_tap
 from openpts_compare.limits.baseline import gated_runs
 from openpts_compare.limits.judge import GateResult, judge
 from openpts_compare.limits.limits_file import Allowed, LimitSet, parse_limits, read_limits
 from openpts_compare.limits.words import error_words, judged_figures, limit_line, verdict_line
-from openpts.record.manifest import Manifest
-from openpts.report.redaction import redacted, redacted_figures
-from openpts.report.sources import run_folders_of
 from openpts_compare.runs.measured_run import OF_SUBJECTS, MeasuredRun
-from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_compare.cli.report_files import FileArgs, folder_of_files
-from openpts_compare.gate.export_files import write_export
-from openpts_compare.gate.verdicts import gate_junit, gate_tap
-from openpts_compare.gate.documents import ErrorRates, GateDocument, PowerDocument
-from openpts_compare.gate.page import gate_report
-from openpts_compare.gate.power import Power, PowerOfLimit, power_of
 
 _OUT = Path("openpts-gate")
 _EXIT_CODES = {

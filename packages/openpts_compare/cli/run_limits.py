@@ -130,11 +130,11 @@ def end_judged(folder: Path, stream: IO[str] | None) -> None:
 
     Raises LimitError, NotSteadyError or NoVerdictError.
     """
+    from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
     from openpts_compare.limits.conditions import steady  # noqa: PLC0415 slow to load
     from openpts_compare.limits.of_run import judged_run  # noqa: PLC0415 likewise
     from openpts_compare.limits.page import left_out_words  # noqa: PLC0415 likewise
     from openpts_compare.limits.words import limit_line, verdict_line  # noqa: PLC0415 likewise
-    from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
 
     run = read_for_report(folder)
     result = judged_run(run)

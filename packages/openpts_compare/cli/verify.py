@@ -10,11 +10,11 @@ from msgspec.structs import replace
 
 from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
-from openpts_pts.conformance.catalogue import GUIDES, Level
 from openpts.errors import NoVerdictError, OpenptsError, RecordError, UsageError
-from openpts_pts.evidence.finding import Status
 from openpts.record.batch import has_drives_apart
 from openpts.vocabulary.document import Document
+from openpts_pts.conformance.catalogue import GUIDES, Level
+from openpts_pts.evidence.finding import Status
 
 _MOST_SHOWN: Final = 40
 _STATUSES: Final = {status.replace(" ", "-"): status for status in Status}
@@ -136,10 +136,10 @@ def _verified(
     path: Path, runs: Sequence[Path], *, as_json: bool
 ) -> tuple[VerifiedReport, OpenptsError | None]:
     """What is wrong with a report, printed unless ``as_json``. Raises RecordError if it can't be read."""
-    from openpts_compare.report.checksums import file_faults  # noqa: PLC0415 slow to load
     from openpts.report.record_files import record_files  # noqa: PLC0415 slow to load
-    from openpts_compare.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
+    from openpts_compare.report.checksums import file_faults  # noqa: PLC0415 slow to load
+    from openpts_compare.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
 
     stored = read_report(path)
     source = ReportSource.of(runs or (path.parent,), out=path.parent)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from openpts_pages.model import Block, Page, Report, Verdict
 from openpts.procedures.kit.content import MedianRun
 from openpts.procedures.kit.red_line import red_line_of_all
 from openpts.procedures.registry import procedure_of
@@ -16,6 +15,7 @@ from openpts_compare.compare.overlays import overlays
 from openpts_compare.compare.spread import Spread, spreads_of
 from openpts_compare.compare.tables import detail_table, glance_table, sets_table, spread_table
 from openpts_compare.compare.words import answers, odd_ones, rules
+from openpts_pages.model import Block, Page, Report, Verdict
 
 _FOOTER = "Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
 

@@ -5,16 +5,16 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_host.advice.table import ADVICE
-from openpts_pages.texts import NOT_REPORTED, fact_text
 from openpts.procedures.kit.header import first_known, of_cycle, purge_method, target_kind, write_cache
 from openpts.record.manifest import Manifest
 from openpts.report.condition_rows import condition_rows
-from openpts_compare.runs.measured_run import NO_CONDITION
 from openpts.units import format_capacity
 from openpts.vocabulary.purpose import Purpose, declared_rows
 from openpts_compare.compare.contenders import ComparedTest, RunComparison
 from openpts_compare.compare.measured_conditions import MEASURED
+from openpts_compare.runs.measured_run import NO_CONDITION
+from openpts_host.advice.table import ADVICE
+from openpts_pages.texts import NOT_REPORTED, fact_text
 
 _FIRMWARE: Final = "Firmware"
 _MODEL: Final = "Model"

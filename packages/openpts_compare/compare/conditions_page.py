@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from openpts_pages import cells
-from openpts_pages.kit import rows_table
-from openpts_pages.model import Block, Cell, Column, Page, Table, Verdict
-from openpts_pages.texts import brief, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.units import format_capacity
 from openpts_compare.compare.conditions import Conditions, Field
 from openpts_compare.compare.contenders import RunComparison
+from openpts_pages import cells
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Block, Cell, Column, Page, Table, Verdict
+from openpts_pages.texts import brief, fact_text
 
 PAGE_ID = "conformance"  # the badge of every HTML report leads there
 

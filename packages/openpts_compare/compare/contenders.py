@@ -11,12 +11,12 @@ from msgspec import Struct
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.escaped_text import visible_line
-from openpts_pages.texts import fact_text
 from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts_compare.runs.measured_run import MeasuredRun
 from openpts.units import format_capacity
+from openpts_compare.runs.measured_run import MeasuredRun
+from openpts_pages.texts import fact_text
 
 
 class Entry(Struct, frozen=True):

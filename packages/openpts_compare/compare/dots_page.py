@@ -4,14 +4,14 @@ from itertools import takewhile
 
 from msgspec import structs
 
+from openpts_compare.compare.contenders import ComparedRun, ComparedTest
+from openpts_compare.compare.metrics import Metric
+from openpts_compare.compare.overlays import color_of
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, labels_axis, rows_table
 from openpts_pages.measure import Measured
 from openpts_pages.model import HEIGHT_PX, Axis, Block, Cell, Figure, PlotRule, Series, Table, Verdict
 from openpts_pages.plots.font_metrics import text_width_px
-from openpts_compare.compare.contenders import ComparedRun, ComparedTest
-from openpts_compare.compare.metrics import Metric
-from openpts_compare.compare.overlays import color_of
 
 _MARGIN = 0.06
 _SPAN_FOR_LOG = 10

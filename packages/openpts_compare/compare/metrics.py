@@ -7,10 +7,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import RunSet, SetComparison, SetRule, compare_lines
-from openpts_pages.measure import Measured
-from openpts_compare.runs.repeats import drift_of, repeated_run
 from openpts.vocabulary.better import Better
 from openpts_compare.compare.contenders import ComparedRun, ComparedTest, Contender, RunComparison
+from openpts_compare.runs.repeats import drift_of, repeated_run
+from openpts_pages.measure import Measured
 
 
 class SetValue(Struct, frozen=True):

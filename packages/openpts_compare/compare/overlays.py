@@ -5,11 +5,11 @@ from itertools import count
 from operator import itemgetter
 from typing import Final
 
+from openpts.procedures.kit.content import MedianRun
+from openpts.procedures.kit.curve import Curve
 from openpts_pages import cells
 from openpts_pages.kit import heads_of, rows_table, values_of
 from openpts_pages.model import Block, Cell, Column, Figure, Series, Table, Verdict
-from openpts.procedures.kit.content import MedianRun
-from openpts.procedures.kit.curve import Curve
 
 _PRINTED_VALUES: Final = 60
 # Markers beyond that would hide what lies below them.

@@ -15,8 +15,8 @@ from msgspec.structs import replace
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT, holm
 from openpts.analysis.student_t import central_probability
-from openpts_pages.measure import Measured
 from openpts_compare.compare.metrics import ComparedMetrics, Metric
+from openpts_pages.measure import Measured
 
 FEWEST: Final = 3
 """Drives below which none can be told from the others."""

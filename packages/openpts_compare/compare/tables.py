@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from openpts_pages import cells
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.measure import Measured
-from openpts_pages.model import Cell, Column, Table
 from openpts.procedures.kit.spread import rse_cell
 from openpts.vocabulary.uncertainty import two_digits
 from openpts_compare.compare.contenders import ComparedTest, RunComparison
 from openpts_compare.compare.metrics import Metric, SetValue
 from openpts_compare.compare.spread import Spread
 from openpts_compare.compare.words import absence, chance_text, outcome_words, statement
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.measure import Measured
+from openpts_pages.model import Cell, Column, Table
 
 
 def sets_table(comparison: RunComparison) -> Table:

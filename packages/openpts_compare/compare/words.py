@@ -8,12 +8,12 @@ from typing import Final
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT
 from openpts.analysis.run_comparison import Outcome, Quality, SetComparison, SetRule, ratio_between
-from openpts_compare.limits.words import ratio_words
-from openpts_pages import cells
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.units import format_count
 from openpts_compare.compare.metrics import ComparedMetrics, Metric, SetValue
 from openpts_compare.compare.spread import Spread
+from openpts_compare.limits.words import ratio_words
+from openpts_pages import cells
 
 NO_DIFFERENCE: Final = "no difference shown"
 _ERROR: Final = (1 - 0.95) / 2

@@ -4,10 +4,10 @@ from collections.abc import Collection, Sequence
 from os import PathLike
 from pathlib import Path
 
+from openpts.report.sources import run_folders_of
 from openpts_compare.limits.baseline import gated_runs
 from openpts_compare.limits.judge import GateResult, judge
 from openpts_compare.limits.limits_file import Allowed, parse_limits
-from openpts.report.sources import run_folders_of
 
 Folders = Sequence[str | PathLike[str]]
 

@@ -6,12 +6,12 @@ from typing import Self
 from msgspec import Struct
 
 from openpts.analysis.ratio import ErrorRule
-from openpts_compare.limits.judge import GateResult
-from openpts_compare.limits.limits_file import Allowed
-from openpts_compare.runs.measured_run import MeasuredRun
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_compare.gate.power import PowerOfLimit
+from openpts_compare.limits.judge import GateResult
+from openpts_compare.limits.limits_file import Allowed
+from openpts_compare.runs.measured_run import MeasuredRun
 
 
 class ErrorRates(Struct, frozen=True):

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+from openpts.procedures.kit.red_line import red_line_of_all
+from openpts.report.times import default_date
 from openpts_compare.limits.judge import GateResult
 from openpts_compare.limits.page import error_note, verdicts_page
 from openpts_compare.limits.words import verdict_line
+from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_pages.kit import rows_table
 from openpts_pages.model import Report, Table
-from openpts.procedures.kit.red_line import red_line_of_all
-from openpts.report.times import default_date
-from openpts_compare.runs.measured_run import MeasuredRun
 
 _FOOTER: Final = "Gate over openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
 

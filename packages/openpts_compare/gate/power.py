@@ -7,11 +7,11 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.ratio import ErrorRule, alarm_probability, found_ratio, pooled_spread
+from openpts.vocabulary.better import Better
 from openpts_compare.limits.bound import Bound
 from openpts_compare.limits.judge import mean_rounds_spread
 from openpts_compare.limits.limits_file import LimitSet
 from openpts_compare.runs.measured_run import MeasuredRun
-from openpts.vocabulary.better import Better
 
 FEWEST_RUNS: Final = 3
 

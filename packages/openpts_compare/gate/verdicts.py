@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from openpts_compare.limits.words import limit_line
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_compare.gate.junit import Case, CaseOutcome, junit_xml
+from openpts_compare.limits.words import limit_line
 
 # A limit without a verdict is not kept: the gate does not pass.
 _OUTCOMES: Final = {

@@ -8,13 +8,13 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import RecordError, failing_as
-from openpts_compare.limits.limits_file import LimitSet
 from openpts.record.decoding import decode_json
 from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
 from openpts.report.sources import read_for_report, run_folders_of
 from openpts.run_folder_files import read_file
-from openpts_compare.runs.measured_run import Figure, MeasuredRun, RunAttributes
 from openpts.vocabulary.document import filled
+from openpts_compare.limits.limits_file import LimitSet
+from openpts_compare.runs.measured_run import Figure, MeasuredRun, RunAttributes
 
 _LARGEST: Final = 1e30
 """No figure is above it, or below its inverse, so that all have ratios."""

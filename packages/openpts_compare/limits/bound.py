@@ -7,9 +7,9 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts_pages import cells
-from openpts_compare.runs.reference import unit_of_name
 from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US
+from openpts_compare.runs.reference import unit_of_name
+from openpts_pages import cells
 
 _LIMIT: Final = re.compile(
     r"\s*(?P<measure>.*?)\s*(?P<sign>>=|<=|≥|≤|=>|=<|==|!=|>|<|=)\s*(?P<bound>.*?)\s*", re.DOTALL

@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts_pts.conformance.standing import standing_of
-from openpts_compare.limits.baseline import HeldAgainst
-from openpts_compare.limits.limits_file import Required
 from openpts.procedures.kit.red_line import import_mark
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.reader import Run
-from openpts_drives.health.health_page import counted_events
-from openpts_compare.runs.measured_run import MeasuredRun
 from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
+from openpts_compare.limits.baseline import HeldAgainst
+from openpts_compare.limits.limits_file import Required
+from openpts_compare.runs.measured_run import MeasuredRun
+from openpts_drives.health.health_page import counted_events
+from openpts_pts.conformance.standing import standing_of
 
 _Found = tuple[Judgement, str]
 

@@ -12,18 +12,18 @@ from openpts.analysis.ratio import ErrorRule, Ratio
 from openpts.analysis.run_comparison import RunSet, ratio_between
 from openpts.did_you_mean import nearest_word
 from openpts.errors import UsageError
+from openpts.procedures.registry import PROCEDURES
+from openpts.units import format_count
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of, worst
 from openpts_compare.limits.baseline import HeldAgainst
 from openpts_compare.limits.bound import Bound, refuse_unsigned
 from openpts_compare.limits.conditions import judge_required
 from openpts_compare.limits.limits_file import Allowed, LimitSet
 from openpts_compare.limits.words import fewer_runs, more_runs, ratio_words, too_many_runs
-from openpts.procedures.registry import PROCEDURES
 from openpts_compare.runs.measured_run import OF_SUBJECTS, Figure, MeasuredRun, test_named
 from openpts_compare.runs.reference import words_of
 from openpts_compare.runs.repeats import drift_of, repeated_run
-from openpts.units import format_count
-from openpts.vocabulary.better import Better
-from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of, worst
 
 _TO_ALLOW: Final = (
     'allow = ["{0}"] in the limits file, or `openpts gate --allow "{0}"`, judges it all the same'

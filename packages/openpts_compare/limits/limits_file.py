@@ -12,8 +12,8 @@ from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.errors import UsageError
 from openpts.escaped_text import visible_line
-from openpts_compare.limits.bound import Bound, bound_of, side_of
 from openpts.units import KIB
+from openpts_compare.limits.bound import Bound, bound_of, side_of
 
 _MOST_KIB: Final = 256
 MOST_BYTES: Final = _MOST_KIB * KIB

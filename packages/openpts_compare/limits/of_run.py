@@ -6,18 +6,18 @@ from typing import Any
 from msgspec import structs
 
 from openpts.errors import RecordError, UsageError
-from openpts_compare.limits.baseline import stored_baseline
-from openpts_compare.limits.judge import GateResult, judge_finished
-from openpts_compare.limits.limits_file import MOST_BYTES, LimitSet, Required, parse_limits
-from openpts_compare.limits.words import judged_figures, limit_line
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.record.writer import INPUT_FOLDER, LIMITS_NAME
 from openpts.run_folder_files import open_file
-from openpts_compare.runs.measured_run import MeasuredRun
 from openpts.vocabulary.limit import Judgement
+from openpts_compare.limits.baseline import stored_baseline
+from openpts_compare.limits.judge import GateResult, judge_finished
+from openpts_compare.limits.limits_file import MOST_BYTES, LimitSet, Required, parse_limits
+from openpts_compare.limits.words import judged_figures, limit_line
+from openpts_compare.runs.measured_run import MeasuredRun
 
 
 def stored_limits(folder: Path) -> LimitSet | None:

@@ -3,6 +3,10 @@
 from collections.abc import Sequence
 from typing import Final
 
+from openpts.procedures.kit.content import ReportContent
+from openpts.record.reader import Run
+from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
+from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_compare.limits.baseline import BaselineRun, stored_baseline
 from openpts_compare.limits.judge import GateResult
 from openpts_compare.limits.of_run import judged_run, stored_limits
@@ -10,10 +14,6 @@ from openpts_compare.limits.words import error_words, finding, verdict_line
 from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.model import Block, Cell, Page, Table, Verdict
-from openpts.procedures.kit.content import ReportContent
-from openpts.record.reader import Run
-from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
-from openpts.vocabulary.limit import JudgedLimit, Judgement
 
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "missing"}
 

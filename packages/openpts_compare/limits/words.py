@@ -6,9 +6,9 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.ratio import ErrorRule, Ratio
-from openpts_compare.limits.bound import number_text
 from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts_compare.limits.bound import number_text
 
 _APART: Final = " and taken for that between sessions, which the sides do not share"
 

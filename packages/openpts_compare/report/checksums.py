@@ -7,13 +7,13 @@ from typing import Final
 
 from openpts.escaped_text import visible_line
 from openpts.ownership import CLAIM_NAME
-from openpts_pages.model import Report
 from openpts.record.writer import DATABASE_NAME, EVENTS_NAME, LOG_NAME
-from openpts_pages.csv_files import FOLDER, csv_name
 from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.record_files import RECORD_PATTERNS, SUITE_FILES, SUMS_NAME, RecordFile, names_in
 from openpts.report.write import REPORT_NAME
 from openpts.run_folder_files import read_file
+from openpts_pages.csv_files import FOLDER, csv_name
+from openpts_pages.model import Report
 
 _DOCUMENTS: Final = (".json", ".html", ".pdf")
 # SQLite makes it again whenever a record with a log is opened

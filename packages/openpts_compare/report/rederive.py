@@ -8,15 +8,15 @@ import msgspec
 from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
-from openpts_pages.model import SCHEMA_VERSION, Report
-from openpts_pages.plots.worker_processes import worker_processes
 from openpts.record.decoding import decode_json, other_version
 from openpts.report.record_files import RecordFile
 from openpts.report.sources import ReportSource
-from openpts_pages.style import Style
 from openpts.report.write import ReportOptions, make_report
 from openpts.run_folder_files import read_file
 from openpts.schema_words import in_words
+from openpts_pages.model import SCHEMA_VERSION, Report
+from openpts_pages.plots.worker_processes import worker_processes
+from openpts_pages.style import Style
 
 
 class Difference(Struct, frozen=True):

@@ -5,7 +5,6 @@ import io
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from openpts_pts.conformance.standing import standing_of
 from openpts.escaped_text import spreadsheet_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import procedure_of
@@ -15,6 +14,7 @@ from openpts.record.reader import Run
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState
+from openpts_pts.conformance.standing import standing_of
 
 _LABEL: Final = "label."
 _TEXT, _INT = "VARCHAR", "BIGINT"

@@ -14,18 +14,18 @@ from openpts.analysis.ratio import spread_pct
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.sessions import Made
 from openpts.errors import UsageError
-from openpts_pages.measure import Measured as Measure
-from openpts_pages.measure import key_of
-from openpts_pages.texts import fact_text
 from openpts.plugins import Kind, offers
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
-from openpts_compare.runs.reference import Tokens, percentile_name, percentile_of, tokens_of, words_of
-from openpts_compare.runs.subjects import parts_of
 from openpts.units import MB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.sample import Measured
+from openpts_compare.runs.reference import Tokens, percentile_name, percentile_of, tokens_of, words_of
+from openpts_compare.runs.subjects import parts_of
+from openpts_pages.measure import Measured as Measure
+from openpts_pages.measure import key_of
+from openpts_pages.texts import fact_text
 
 # What differs between repeats by its nature, or concerns the report alone.
 NO_CONDITION: Final = ("seed", "secondary_metrics", "battery_wh")

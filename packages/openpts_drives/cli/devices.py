@@ -10,19 +10,19 @@ import click
 from msgspec import Struct
 
 from openpts.cli.console import table_console
-from openpts_drives.cli.devices_table import print_details, print_table
 from openpts.cli.guard_verdict import SafetyVerdict
 from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.device.block_device import BlockDevice
-from openpts_drives.listing.discovery import PATIENCE_S, list_device, list_devices
-from openpts_drives.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.facts import Facts, fact_of
 from openpts.vocabulary.health import HealthReading
+from openpts_drives.cli.devices_table import print_details, print_table
+from openpts_drives.listing.discovery import PATIENCE_S, list_device, list_devices
+from openpts_drives.listing.drive_listing import DeviceListing, PurgeAbility
 
 
 class ListedLink(Struct, frozen=True):

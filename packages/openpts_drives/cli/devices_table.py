@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.device.guard.verdict import Safety
-from openpts_drives.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.facts import Fact, fact_of
+from openpts_drives.listing.drive_listing import DeviceListing, PurgeAbility
 
 _UNKNOWN: Final = "-"
 _GAP: Final = 2

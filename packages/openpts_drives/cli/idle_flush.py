@@ -12,10 +12,10 @@ from openpts.cli.printed_document import print_document
 from openpts.errors import NotSettledError, UsageError
 from openpts.fields import readers
 from openpts.procedures.shared.settling import SettlingCourse
-from openpts_drives.settle import IdleObserved, SettlingOrder, SettlingStarted, wait_until_settled
 from openpts.units import NS_PER_S, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.settling import SettlingRule
+from openpts_drives.settle import IdleObserved, SettlingOrder, SettlingStarted, wait_until_settled
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 _STANDARD: Final = SettlingRule()

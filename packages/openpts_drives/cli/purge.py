@@ -17,18 +17,18 @@ from openpts.cli.log_lines import purge_lines
 from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import can_be_drawn_over, draw_over
-from openpts_drives.cli.unlock import unlock
-from openpts_drives.listing.drive_listing import PurgeAbility
 from openpts.device.purge.choose import purge_choice
 from openpts.device.purge.method import Capability, PurgeMethod
-from openpts_drives.purge.psid_revert import MOST_PSID_BYTES, PSID_REVERT
 from openpts.errors import UsageError
-from openpts_drives.purge.purge_alone import PurgeOrder, methods_of, purge_alone
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.purge import AUTO
+from openpts_drives.cli.unlock import unlock
+from openpts_drives.listing.drive_listing import PurgeAbility
+from openpts_drives.purge.psid_revert import MOST_PSID_BYTES, PSID_REVERT
+from openpts_drives.purge.purge_alone import PurgeOrder, methods_of, purge_alone
 
 _TELL_EVERY_S: Final = 30.0
 _Methods = Sequence[tuple[PurgeMethod, Capability]]

@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from openpts.device.block_device import BlockDevice
-from openpts_drives.purge.ata_password import DRIVE_PASSWORD, PASSWORD, identify_disk, is_noted_drive, password_state, take_password_off
 from openpts.errors import TargetError
 from openpts.hooks import Healer
 from openpts.journal import Entry, Journal
@@ -15,6 +14,14 @@ from openpts.programs import run_program
 from openpts.runner.healing import heal
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.system_files import SystemRoots
+from openpts_drives.purge.ata_password import (
+    DRIVE_PASSWORD,
+    PASSWORD,
+    identify_disk,
+    is_noted_drive,
+    password_state,
+    take_password_off,
+)
 
 
 def unlock(drive: str | None, *, only_list: bool) -> int:

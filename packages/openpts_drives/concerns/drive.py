@@ -3,9 +3,6 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from openpts_drives.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
-from openpts_host.link.path_use import path_gauge
-from openpts_drives.purge.ata_password import DRIVE_PASSWORD, refusal, take_password_off
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.write_cache_control import WRITE_CACHE, cache_still_needed, put_back_write_cache
 from openpts.engine.contract import CapturingEngine
@@ -14,6 +11,9 @@ from openpts.gauge import Gauge
 from openpts.hooks import Concern, Healer, RunContext
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.system_files import SystemRoots
+from openpts_drives.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
+from openpts_drives.purge.ata_password import DRIVE_PASSWORD, refusal, take_password_off
+from openpts_host.link.path_use import path_gauge
 
 
 class Drive(Concern):

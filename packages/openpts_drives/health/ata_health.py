@@ -9,8 +9,8 @@ from typing import Final, NamedTuple, Self
 
 from msgspec import Struct
 
-from openpts_drives.health.smartctl import Reported, SmartctlAnswer, number
 from openpts.units import GB, GIB, MIB
+from openpts_drives.health.smartctl import Reported, SmartctlAnswer, number
 
 _USUAL_LBA_BYTES: Final = 512
 _LONGEST_COUNT: Final = len(str(2**64))

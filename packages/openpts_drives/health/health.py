@@ -4,11 +4,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts_drives.health.ata_health import ata_health
-from openpts_drives.health.nvme_health import OCP_PAGE, VENDOR_LOG_BYTES, ocp_uuid_index, parse_smart_log, parse_vendor_log, vendor_log_page
-from openpts_drives.health.placement_health import PLACEMENT_LOG, placement_health
-from openpts_drives.health.scsi_health import bridged_nvme_health, scsi_health
-from openpts_drives.health.smartctl import SmartctlError, ask_smartctl
 from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
@@ -22,6 +17,18 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.facts import SIMULATED_LOG
 from openpts.vocabulary.health import HealthReading
+from openpts_drives.health.ata_health import ata_health
+from openpts_drives.health.nvme_health import (
+    OCP_PAGE,
+    VENDOR_LOG_BYTES,
+    ocp_uuid_index,
+    parse_smart_log,
+    parse_vendor_log,
+    vendor_log_page,
+)
+from openpts_drives.health.placement_health import PLACEMENT_LOG, placement_health
+from openpts_drives.health.scsi_health import bridged_nvme_health, scsi_health
+from openpts_drives.health.smartctl import SmartctlError, ask_smartctl
 
 NVME_LOG: Final = "NVMe log page 02h"
 SMARTCTL_TIMEOUT_S: Final = 30.0

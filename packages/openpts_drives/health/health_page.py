@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from openpts.analysis.health_change import COUNTERS, change, write_amplification
+from openpts.procedures.kit.header import date_and_time
+from openpts.record.health import HealthRecord, ReadingPoint, around
+from openpts.record.reader import Run
+from openpts.units import GB, MIB, format_count
 from openpts_pages import cells
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.model import Block, Cell, Page, Table, Verdict
 from openpts_pages.texts import NOT_REPORTED, capitalised, fact_text
-from openpts.procedures.kit.header import date_and_time
-from openpts.record.health import HealthRecord, ReadingPoint, around
-from openpts.record.reader import Run
-from openpts.units import GB, MIB, format_count
 
 
 class _Field(NamedTuple):

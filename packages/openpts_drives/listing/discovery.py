@@ -25,11 +25,11 @@ from openpts.device.guard.guard import settled
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.guard.verdict import Verdict
 from openpts.device.identity.media import Media
+from openpts.errors import RefusedError
+from openpts.system_files import SystemRoots
 from openpts_drives.link import NegotiatedLink
 from openpts_drives.listing.drive_listing import DeviceListing
 from openpts_drives.listing.inspect import look
-from openpts.errors import RefusedError
-from openpts.system_files import SystemRoots
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")

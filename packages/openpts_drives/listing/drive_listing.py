@@ -6,10 +6,10 @@ from msgspec import Struct, field
 
 from openpts.device.guard.verdict import Safety, Verdict
 from openpts.device.identity.media import Media
-from openpts_drives.link import NegotiatedLink
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.health import HealthReading
+from openpts_drives.link import NegotiatedLink
 
 _NOT_ASKED = HealthReading("the drive was not asked")
 

@@ -16,11 +16,8 @@ from openpts.device.guard.rules import SECURITY_RULE, SIGNATURE_RULE, quiet_refu
 from openpts.device.guard.signatures import recorded_signatures
 from openpts.device.guard.usage import Usage
 from openpts.device.guard.verdict import Verdict
-from openpts_drives.health.health import read_health_of
 from openpts.device.identity.identity import drive_facts, identified_controller
 from openpts.device.identity.media import media
-from openpts_drives.link import negotiated_link
-from openpts_drives.listing.drive_listing import DeviceListing, PurgeAbility
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import capabilities
 from openpts.device.security.security import Security, read_security
@@ -31,6 +28,9 @@ from openpts.device.write_cache import UNKNOWN, read_write_cache
 from openpts.errors import RefusedError, TargetError
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.health import HealthReading
+from openpts_drives.health.health import read_health_of
+from openpts_drives.link import negotiated_link
+from openpts_drives.listing.drive_listing import DeviceListing, PurgeAbility
 
 _NOT_IDENTIFIED: Final = "the drive was not asked"
 _WELL: Final = 0

@@ -11,11 +11,11 @@ from msgspec import Struct
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import IN_MEMORY, device_of_mount, find_mount
 from openpts.device.targets.open_target import OpenTarget
-from openpts_sim.simulated_target import names_simulated
 from openpts.errors import TargetError, UsageError, failing_as
 from openpts.ownership import RunOwner, new_run_id
 from openpts.system_files import Mount, SystemRoots, printable
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts_sim.simulated_target import names_simulated
 
 _OVER_A_NETWORK: Final = frozenset(
     {

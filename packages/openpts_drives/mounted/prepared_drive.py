@@ -18,7 +18,6 @@ from msgspec import Struct, field
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import find_mount
 from openpts.device.journalled_drive import drive_subject, drive_text
-from openpts_drives.mounted.marked_processes import MARK, end_marked
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError, failing_as
 from openpts.journal import Entry, Journal
@@ -26,6 +25,7 @@ from openpts.programs import PACKAGES, ProgramError, Reply, Run, find_program, r
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, format_capacity
 from openpts.vocabulary.command_run import FileSystemOrder, FileSystemReport, FileSystemType
+from openpts_drives.mounted.marked_processes import MARK, end_marked
 
 MOUNT: Final = "mount"
 """The kind of its entries in the undo journal."""

@@ -15,13 +15,13 @@ from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
 from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
-from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
-from openpts_drives.purge.held_drive import held_node
 from openpts.device.targets.target import Target
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal
 from openpts.programs import Run
 from openpts.system_files import SystemRoots
+from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
+from openpts_drives.purge.held_drive import held_node
 
 DRIVE_PASSWORD: Final = "drive password"  # noqa: S105 a kind, not a password
 """The kind of its entries in the undo journal."""

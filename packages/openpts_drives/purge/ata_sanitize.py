@@ -10,14 +10,14 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import AtaIdentity
-from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
-from openpts_drives.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
-from openpts_drives.purge.waiting import CLOCK, Clock, NothingToldError, wait_while_running
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import Reply, Run, run_program
 from openpts.vocabulary.facts import Fact, Facts
+from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
+from openpts_drives.purge.held_drive import held_drive
+from openpts_drives.purge.waiting import CLOCK, Clock, NothingToldError, wait_while_running
 
 _STATE: Final = re.compile(r"^\s*State:\s+(SD[0-4])\b", re.MULTILINE)
 _PROGRESS: Final = re.compile(r"^\s*Progress: 0x([0-9a-f]{1,4})\b", re.MULTILINE)

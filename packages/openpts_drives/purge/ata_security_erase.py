@@ -7,15 +7,23 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
-from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, no_ata_drive
-from openpts_drives.purge.ata_password import DRIVE_PASSWORD, PASSWORD, POWER_CYCLE, erase_limit_s, free_of_password, is_noted_identity, note_password
-from openpts_drives.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import OpenptsError, PurgeError, TargetError
 from openpts.journal import Entry, Journal, JournalError
 from openpts.programs import Run, run_program
 from openpts.vocabulary.facts import Fact, Facts
+from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, no_ata_drive
+from openpts_drives.purge.ata_password import (
+    DRIVE_PASSWORD,
+    PASSWORD,
+    POWER_CYCLE,
+    erase_limit_s,
+    free_of_password,
+    is_noted_identity,
+    note_password,
+)
+from openpts_drives.purge.held_drive import held_drive
 
 _FROZEN_REMEDY: Final = (
     "most machines freeze their drives at start; suspend to RAM and resume (rtcwake -m mem -s 10), or pull "

@@ -24,15 +24,20 @@ from openpts.device.nvme.nvme_admin import (
 )
 from openpts.device.nvme.nvme_identify import NvmeController, NvmeNamespace
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
-from openpts_drives.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability
-from openpts_drives.purge.nvme_sanitize_log import SANITIZE_LOG, SANITIZE_LOG_BYTES, SanitizeLog, SanitizeState
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, Reply, Run
 from openpts.system_files import read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts
+from openpts_drives.purge.held_drive import held_drive
+from openpts_drives.purge.nvme_sanitize_log import (
+    SANITIZE_LOG,
+    SANITIZE_LOG_BYTES,
+    SanitizeLog,
+    SanitizeState,
+)
 
 _THIN_PROVISIONING: Final = 1 << 0  # of NSFEAT
 _VERSION_TIMEOUT_S: Final = 20.0

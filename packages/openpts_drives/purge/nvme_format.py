@@ -7,12 +7,25 @@ from msgspec import Struct, field
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_identify import NvmeNamespace
 from openpts.device.purge.method import Capability, Progress
-from openpts_drives.purge.nvme_drive import NoAnswerError, NvmeAnswers, NvmeQuestions, ask, ask_closed, check_held, controller_node, namespace_id, of_all, status_facts, what_helps, without
-from openpts_drives.purge.waiting import run_watched
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, Reply, Run, run_program
 from openpts.vocabulary.facts import Facts
+from openpts_drives.purge.nvme_drive import (
+    NoAnswerError,
+    NvmeAnswers,
+    NvmeQuestions,
+    ask,
+    ask_closed,
+    check_held,
+    controller_node,
+    namespace_id,
+    of_all,
+    status_facts,
+    what_helps,
+    without,
+)
+from openpts_drives.purge.waiting import run_watched
 
 # The drive tells no time. Block erase of some TB ends in minutes; a drive that overwrites takes hours, and to
 # break it off would leave it without a format.

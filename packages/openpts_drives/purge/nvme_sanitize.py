@@ -13,14 +13,27 @@ from openpts.device.identity.drive_name import serial_number
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.method import Capability, Progress
-from openpts_drives.purge.nvme_drive import NoAnswerError, NvmeAnswers, NvmeQuestions, ask_closed, check_held, controller_node, namespace_id, of_all, opened, status_facts, what_helps, without
-from openpts_drives.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
-from openpts_drives.purge.waiting import CLOCK, Clock, run_watched
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, Run, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
+from openpts_drives.purge.nvme_drive import (
+    NoAnswerError,
+    NvmeAnswers,
+    NvmeQuestions,
+    ask_closed,
+    check_held,
+    controller_node,
+    namespace_id,
+    of_all,
+    opened,
+    status_facts,
+    what_helps,
+    without,
+)
+from openpts_drives.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
+from openpts_drives.purge.waiting import CLOCK, Clock, run_watched
 
 _POLL_S: Final = 1.0
 # Drives without an estimate took up to minutes; one that overwrites has its capacity to write.

@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import opal_psid_revert
 from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts_drives.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
-from openpts_drives.purge.nvme_drive import NvmeQuestions, check_held, of_all, opened
 from openpts.device.security.security import ENOTSUPP, read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.vocabulary.facts import Facts
+from openpts_drives.purge.held_drive import held_drive
+from openpts_drives.purge.nvme_drive import NvmeQuestions, check_held, of_all, opened
 
 PSID_REVERT: Final = "psid-revert"
 MOST_PSID_BYTES: Final = 255

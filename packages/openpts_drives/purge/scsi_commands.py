@@ -11,13 +11,13 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts_drives.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
-from openpts_drives.purge.waiting import Clock, NothingToldError, wait_while_running
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, Reply, Run
 from openpts.vocabulary.facts import Fact, Facts
+from openpts_drives.purge.held_drive import held_drive
+from openpts_drives.purge.waiting import Clock, NothingToldError, wait_while_running
 
 _QUESTION_LIMIT_S: Final = 60.0
 _COMMAND_LIMIT_S: Final = 300.0

@@ -6,13 +6,13 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
-from openpts_drives.purge.scsi_commands import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
-from openpts_drives.purge.waiting import CLOCK, Clock
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.programs import Run, run_program
 from openpts.system_files import read_text
 from openpts.vocabulary.facts import Facts
+from openpts_drives.purge.scsi_commands import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
+from openpts_drives.purge.waiting import CLOCK, Clock
 
 _FORMAT_UNIT: Final = 0x04
 # FMTPINFO and the protection field usage that give a protection type; without them it would be lost

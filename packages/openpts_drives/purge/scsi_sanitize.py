@@ -6,11 +6,11 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
-from openpts_drives.purge.scsi_commands import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
-from openpts_drives.purge.waiting import CLOCK, Clock
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import Run, run_program
 from openpts.vocabulary.facts import Facts
+from openpts_drives.purge.scsi_commands import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
+from openpts_drives.purge.waiting import CLOCK, Clock
 
 _SANITIZE: Final = 0x48
 _SERVICE_ACTIONS: Final = {SanitizeKind.OVERWRITE: 1, SanitizeKind.BLOCK: 2, SanitizeKind.CRYPTO: 3}

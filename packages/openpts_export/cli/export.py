@@ -13,12 +13,12 @@ from openpts.plugins import Kind, Offer, calling, load, offers
 from openpts.record.reader import Run
 from openpts.report.redaction import redacted_run
 from openpts.report.sources import read_for_report, run_folders_of
-from openpts_compare.runs.flat_rows import csv_text, flat_row
 from openpts.units import format_count
-from openpts_fio.fio_output import fio_files
 from openpts_compare.gate.export_files import write_export
+from openpts_compare.runs.flat_rows import csv_text, flat_row
 from openpts_export.exchange.parquet_tables import write_tables
 from openpts_export.exchange.run_verdicts import junit_of
+from openpts_fio.fio_output import fio_files
 
 _STDOUT = "-"
 

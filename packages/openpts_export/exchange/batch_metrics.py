@@ -8,9 +8,9 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from openpts_batch.executor import BatchEvent, EntryChanged
 from openpts.record.batch import BatchEntry
 from openpts.record.manifest import ELSEWHERE, RunState
+from openpts_batch.executor import BatchEvent, EntryChanged
 
 
 class BatchMetrics(Collector):

@@ -13,9 +13,9 @@ from openpts.procedures.registry import procedure_of
 from openpts.record.frames import FRAMES, declared_rows, types_of
 from openpts.record.reader import Run
 from openpts.run_folder_files import write_files
-from openpts_compare.runs.flat_rows import RUN_COLUMNS, run_row
 from openpts.temporary_folder import temporary_folder
 from openpts_compare.gate.export_files import write_export
+from openpts_compare.runs.flat_rows import RUN_COLUMNS, run_row
 
 if TYPE_CHECKING:
     import duckdb

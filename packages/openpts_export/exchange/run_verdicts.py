@@ -13,9 +13,9 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, ns_between
 from openpts.report.redaction import redacted_entry, redacted_run
 from openpts.report.sources import read_for_report, run_of_entry
-from openpts_compare.runs.flat_rows import labels_of, run_row, unsteady_cycles
 from openpts.units import NS_PER_S
 from openpts_compare.gate.junit import Case, CaseOutcome, junit_xml
+from openpts_compare.runs.flat_rows import labels_of, run_row, unsteady_cycles
 
 _PROPERTIES: Final = (
     "profile",

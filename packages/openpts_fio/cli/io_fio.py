@@ -9,16 +9,16 @@ from typing import Final, NamedTuple
 import click
 import msgspec
 
-from openpts_io.io_options import LoadArgs
-from openpts_io.io_spellings import is_given
 from openpts.errors import UsageError
-from openpts_io.measure import MeasurementOrder
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.translation import Translation
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from openpts_fio.jobs.job_file import flattened, read_jobs
 from openpts_fio.jobs.translation import translate
+from openpts_io.io_options import LoadArgs
+from openpts_io.io_spellings import is_given
+from openpts_io.measure import MeasurementOrder
 
 
 def translation_of(target: str, path: Path, values: tuple[str, ...], *, captured: bool) -> Translation:

@@ -13,7 +13,6 @@ from openpts.config_files.written_file import read_written
 from openpts.errors import RecordError, UsageError
 from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Conditions
-from openpts_host.software import software_facts
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.registry import procedure_of
 from openpts.record.contradictions import refuse_contradictions
@@ -31,6 +30,7 @@ from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
 from openpts_fio.figures import merged
+from openpts_host.software import software_facts
 
 MOST_KIB: Final = 64 * 1024
 _BYTE_ORDER_MARKS: Final = {

@@ -14,14 +14,9 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from openpts_pts.analysis.saturation import TrackedStep, steady_round_of
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.fields.conditions import Conditions
-from openpts_pts.wsat import WriteSaturationConditions
-from openpts_pts.wsat.script import workload_stimulus
 from openpts.procedures.registry import procedure_of
-from openpts_pts.shared.rounds.conditions import RoundConditions
-from openpts_pts.shared.rounds.script import element
 from openpts.record.decoding import decode_json
 from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US, S_PER_YEAR, format_block_size
 from openpts.vocabulary.phase import Phase, StepPlace
@@ -32,6 +27,11 @@ from openpts.vocabulary.stop import Duration, SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts_fio.figures import storable
 from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of
+from openpts_pts.analysis.saturation import TrackedStep, steady_round_of
+from openpts_pts.shared.rounds.conditions import RoundConditions
+from openpts_pts.shared.rounds.script import element
+from openpts_pts.wsat import WriteSaturationConditions
+from openpts_pts.wsat.script import workload_stimulus
 
 _IOPS_MIXES: Final = (100, 95, 65, 50, 35, 5, 0)
 _IOPS_SIZES: Final = (MIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)

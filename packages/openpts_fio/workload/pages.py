@@ -11,20 +11,20 @@ from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import late_streams, processors_full
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported
 from openpts.errors import UsageError
-from openpts_pages import cells, ticks
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Col, Plot, PlotName, column_series, grid, rows_table, table, values_of
-from openpts_pages.measure import Measure
-from openpts_pages.model import Block, Cell, Column, Page, Series, Table, Verdict
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.kit.steps import IOPS, IOS, LONGEST, MEAN, THROUGHPUT
-from openpts_pts.shared.confidence_page import percentile_cell, times_figures
 from openpts.units import NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
 from openpts_fio.workload import WorkloadConditions
 from openpts_fio.workload.job import ALL_STREAMS, FioJob, by_name, parts_named, stream_names
 from openpts_fio.workload.steps import translation_of
+from openpts_pages import cells, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, Plot, PlotName, column_series, grid, rows_table, table, values_of
+from openpts_pages.measure import Measure
+from openpts_pages.model import Block, Cell, Column, Page, Series, Table, Verdict
+from openpts_pts.shared.confidence_page import percentile_cell, times_figures
 
 _OPERATIONS: Final = ("read", "write", "trim")
 

@@ -6,16 +6,9 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_pages import ticks
-from openpts_pages.kit import Plot, PlotName, page, rows_table
-from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
-from openpts_pages.model import Band, Page, Series, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, HasFigures, Metric
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
-from openpts_pts.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason
-from openpts_pts.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_count, format_duration
 from openpts.vocabulary.better import Better
@@ -37,6 +30,13 @@ from openpts_fio.workload.pages import (
 )
 from openpts_fio.workload.results import WorkloadResults, analyze, judge_limit, tracked_name
 from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, SuiteWorkload
+from openpts_pages import ticks
+from openpts_pages.kit import Plot, PlotName, page, rows_table
+from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
+from openpts_pages.model import Band, Page, Series, Verdict
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
+from openpts_pts.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason
+from openpts_pts.shared.window_page import Window, window_page
 
 _TITLE: Final = "Workload of a Job File"
 _SUITE_TITLE: Final = "Workloads of a Suite"

@@ -26,8 +26,6 @@ from msgspec.structs import replace
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import Standard
-from openpts_pts.shared.rounds.script import rounds_until_steady
-from openpts_pts.shared.sequential_writes import written_in_sequence
 from openpts.units import GIB, KIB
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
@@ -38,6 +36,8 @@ from openpts_fio.workload.job import ALL_STREAMS, stream_names
 from openpts_fio.workload.results import tracked_name, tracked_value
 from openpts_fio.workload.steps import job_steps
 from openpts_fio.workload.suite import SuiteWorkload
+from openpts_pts.shared.rounds.script import rounds_until_steady
+from openpts_pts.shared.sequential_writes import written_in_sequence
 
 _LARGEST_TRIM_BYTES: Final = GIB
 _OTHER_CYCLES: Final = "the drive has been through other loads than the suite has"

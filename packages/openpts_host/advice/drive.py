@@ -3,7 +3,21 @@
 import re
 from typing import Final
 
-from openpts_host.advice.advice import BOTH, COMMAND_LINE, NEITHER, RECORDED, SHIPPED, TUNED, Advice, Group, Suits, either, first_number, starts_with, where_there_is_one
+from openpts_host.advice.advice import (
+    BOTH,
+    COMMAND_LINE,
+    NEITHER,
+    RECORDED,
+    SHIPPED,
+    TUNED,
+    Advice,
+    Group,
+    Suits,
+    either,
+    first_number,
+    starts_with,
+    where_there_is_one,
+)
 
 NUMA_NODE: Final = "numa_node"
 THREADS: Final = "; threads: "

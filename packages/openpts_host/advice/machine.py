@@ -3,7 +3,20 @@
 import re
 from typing import Final
 
-from openpts_host.advice.advice import BOTH, COMMAND_LINE, END_IT, NEITHER, RECORDED, SHIPPED, TUNED, Advice, Group, Suits, either, starts_with
+from openpts_host.advice.advice import (
+    BOTH,
+    COMMAND_LINE,
+    END_IT,
+    NEITHER,
+    RECORDED,
+    SHIPPED,
+    TUNED,
+    Advice,
+    Group,
+    Suits,
+    either,
+    starts_with,
+)
 
 SHALLOW_US: Final = 2
 """Sleep states with this wake-up time or less are as good as none."""

@@ -3,7 +3,19 @@
 import re
 from typing import Final
 
-from openpts_host.advice.advice import BOTH, END_IT, NEITHER, RECORDED, SHIPPED, Advice, Group, Suits, either, first_number, starts_with
+from openpts_host.advice.advice import (
+    BOTH,
+    END_IT,
+    NEITHER,
+    RECORDED,
+    SHIPPED,
+    Advice,
+    Group,
+    Suits,
+    either,
+    first_number,
+    starts_with,
+)
 
 _IDLE_LOAD: Final = 1.0
 _IDLE_PRESSURE_PCT: Final = 1.0

@@ -12,8 +12,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from openpts_host.advice.advice import Grade
-from openpts_host.advice.table import ADVICE_OF
 from openpts.cli.console import table_console
 from openpts.cli.first_pages import FirstPages
 from openpts.cli.options import argument, flag, option, with_options
@@ -22,11 +20,13 @@ from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
 from openpts.plugins import Kind, audit, load, offers
 from openpts.procedures.registry import RESERVED
-from openpts_host.doctor import AuditFinding, Doctor, restore
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.tuning import ChangeReport, Scenario
+from openpts_host.advice.advice import Grade
+from openpts_host.advice.table import ADVICE_OF
+from openpts_host.doctor import AuditFinding, Doctor, restore
 
 
 class AuditedSetting(Struct, frozen=True, kw_only=True):

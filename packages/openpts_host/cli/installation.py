@@ -8,9 +8,9 @@ from rich.text import Text
 from openpts.cli.console import table_console
 from openpts.cli.printed_document import print_document
 from openpts.errors import EngineUnavailableError, OpenptsError, UsageError
-from openpts_host.installed import INSTALLERS, IO_URING, Part, parts
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.document import Document
+from openpts_host.installed import INSTALLERS, IO_URING, Part, parts
 
 _MISSING: Final = "bold red"
 _PIPE_COLUMNS: Final = 120

@@ -8,35 +8,17 @@ from typing import Any, Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
-from openpts_drives.gauges import disks_below
-from openpts_drives.health.self_test import self_test_fact
-from openpts_host.link.link_settings import link_settings
-from openpts_host.link.link_tuning import COUNTING, link_changes
-from openpts_host.link.path_use import links_of_host
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import cpu_ns_per_io
 from openpts.gauge import Gauge
 from openpts.hooks import Concern, Healer, RunContext
-from openpts_host.changes import put_back_setting
-from openpts_host.gauges import power_gauges, pressure_gauge, processor_gauges
-from openpts_host.inventory import host_facts
-from openpts_host.saturation_gauges import saturation_gauges
-from openpts_host.settings import host_settings
-from openpts_host.shared_settings import HOST_SETTING, is_of_a_run, still_needed
-from openpts_host.software import program_facts, software_facts
-from openpts_host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.plugins import plugin_facts
 from openpts.procedures.kit.host_limits import host_limit_deviations
-from openpts_host.path_loss import path_loss_deviations
 from openpts.record.health import TelemetryPoint
 from openpts.runner.events import Event
-from openpts_host.host_capacity import DrivenDrive, expected_limits
-from openpts_host.host_use import host_use
 from openpts.runner.host_watch import HostWatch
-from openpts_host.memory_bandwidth import memory_of_run
 from openpts.runner.physical_device import PhysicalDevice
-from openpts_host.run_tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.engine_overhead import never_sleeps
@@ -45,6 +27,24 @@ from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
+from openpts_drives.gauges import disks_below
+from openpts_drives.health.self_test import self_test_fact
+from openpts_host.changes import put_back_setting
+from openpts_host.gauges import power_gauges, pressure_gauge, processor_gauges
+from openpts_host.host_capacity import DrivenDrive, expected_limits
+from openpts_host.host_use import host_use
+from openpts_host.inventory import host_facts
+from openpts_host.link.link_settings import link_settings
+from openpts_host.link.link_tuning import COUNTING, link_changes
+from openpts_host.link.path_use import links_of_host
+from openpts_host.memory_bandwidth import memory_of_run
+from openpts_host.path_loss import path_loss_deviations
+from openpts_host.run_tuning import tuned_host
+from openpts_host.saturation_gauges import saturation_gauges
+from openpts_host.settings import host_settings
+from openpts_host.shared_settings import HOST_SETTING, is_of_a_run, still_needed
+from openpts_host.software import program_facts, software_facts
+from openpts_host.tuning import host_changes
 
 _ROOTS: Final = SystemRoots()
 

@@ -11,10 +11,10 @@ from msgspec import Struct
 from openpts.device.block_device import BlockDevice, DeviceKind, whole_drives
 from openpts.device.identity.ata_identify import read_ata_identity
 from openpts.device.identity.interface import hardware_folder
-from openpts_drives.link import gbit_per_s
 from openpts.device.link.pcie import link_of, pci_functions
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.link_rates import SERIAL_PAYLOAD_SHARE, serial_bytes_per_s
+from openpts_drives.link import gbit_per_s
 
 
 class HostLink(Struct, frozen=True):

@@ -4,11 +4,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from openpts_host.advice.drive import LARGEST_BLOCK_KIB
 from openpts.device.block_device import BlockDevice
-from openpts_host.link.link_settings import apst_file, drive_depth, link_state_files, pci_power_control, sata_power_file, scsi_power_control, usb_power_control
 from openpts.system_files import read_text
 from openpts.vocabulary.tuning import Change, Means, Scenario
+from openpts_host.advice.drive import LARGEST_BLOCK_KIB
+from openpts_host.link.link_settings import (
+    apst_file,
+    drive_depth,
+    link_state_files,
+    pci_power_control,
+    sata_power_file,
+    scsi_power_control,
+    usb_power_control,
+)
 
 COUNTING: Final = "iostats"
 """Whether the kernel counts the I/O of a drive."""

@@ -6,10 +6,10 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
-from openpts_host.link.host_path import HostLink, host_paths
 from openpts.gauge import Gauge, Growth, Values
 from openpts.system_files import SystemRoots
 from openpts.units import GB
+from openpts_host.link.host_path import HostLink, host_paths
 
 _SECTOR_BYTES: Final = 512
 # Fields of a line of /proc/diskstats.

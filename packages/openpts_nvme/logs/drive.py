@@ -4,7 +4,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_drives.health.nvme_health import ocp_uuid_index
 from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
     identify_controller,
@@ -12,6 +11,7 @@ from openpts.device.nvme.nvme_admin import (
     read_log,
     set_feature,
 )
+from openpts_drives.health.nvme_health import ocp_uuid_index
 from openpts_nvme.logs.declaration import Log
 from openpts_nvme.logs.encode import encode_feature
 from openpts_nvme.logs.page import LogError, Page, Value, decode, whole_bytes

@@ -6,14 +6,8 @@ from typing import Any, Final
 
 import msgspec
 
-from openpts_pages import cells
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.measure import Measure, Subject
-from openpts_pages.model import Block, Page, Table
-from openpts_pages.model import Verdict as Sentence
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
-from openpts_pts.shared.methodology import methodology
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement
@@ -23,6 +17,12 @@ from openpts_nvme.dssd.kept import kept
 from openpts_nvme.dssd.placement import SPECIFICATION, reasons
 from openpts_nvme.ocp import OcpConditions
 from openpts_nvme.ocp.targets import targets_table
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.measure import Measure, Subject
+from openpts_pages.model import Block, Page, Table
+from openpts_pages.model import Verdict as Sentence
+from openpts_pts.shared.methodology import methodology
 
 _TITLE: Final = "OCP Datacenter NVMe SSD 2.7"
 _MOST_LETTERS: Final = 160

@@ -6,10 +6,10 @@ from importlib.resources import files
 import msgspec
 from msgspec import Struct
 
-from openpts_pages.kit import rows_table
-from openpts_pages.model import Table
 from openpts_fio.trim_targets import TRIMS, TrimTarget
 from openpts_nvme.dssd.answers import NOT_ASKED, Answers
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Table
 
 _TRIM_TESTS = "openpts run trim; a suite of FioSynth by its own targets, which its report shows beside these"
 

@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from typing import Final
 
-from openpts_pages import cells
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Page, Table, Verdict
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts_nvme.outliers.causes import Cause, Comparison, Outlier
 from openpts_nvme.outliers.judge import Judgement, judged
 from openpts_nvme.outliers.rules import RULES
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Page, Table, Verdict
 
 _PRINTED: Final = 40
 

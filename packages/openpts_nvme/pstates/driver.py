@@ -7,12 +7,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts_host.advice.machine import SHALLOW_US
 from openpts.device.block_device import DeviceKind
-from openpts_drives.nvme.power_states import NvmePowerStates
-from openpts_sim.simulated_engine import SimulatedDrive
 from openpts.errors import TargetError
-from openpts_host.setting_file import HostSettingError, held_open
 from openpts.journal import Journal
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
@@ -21,11 +17,15 @@ from openpts.runner.driver import Driver
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.replay import Interruption
 from openpts.runner.script_runner import ScriptRunner
-from openpts_sim.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.power_states import PowerMode, PowerSetting, PowerStatesSet, SetPowerStates
 from openpts.vocabulary.requests import DriverRequest
+from openpts_drives.nvme.power_states import NvmePowerStates
+from openpts_host.advice.machine import SHALLOW_US
+from openpts_host.setting_file import HostSettingError, held_open
+from openpts_sim.simulated_device import SimulatedDevice
+from openpts_sim.simulated_engine import SimulatedDrive
 
 _VIRTUAL: Final = "a simulated host has none"
 _NOT_SETTABLE: Final = "only NVMe drives declare and take power states"

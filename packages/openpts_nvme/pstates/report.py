@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from openpts.analysis.change_points import RULE
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Cells, Plot, PlotName, page, page_of, rows_table, values_of
-from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Cell, Figure, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, stimulus_rows
 from openpts.procedures.kit.steps import line_series
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration, format_latency_ms
 from openpts.vocabulary.power_states import PowerMode
 from openpts_nvme.pstates.results import LEAST_CHANGE, FoundState, Level, StatesRun, states_run
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Cells, Plot, PlotName, page, page_of, rows_table, values_of
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Figure, Page, Table, Verdict
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology
 
 _TITLE: Final = "Power States"
 _UNSEEN: Final = "no step seen"

@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from openpts_pages.model import Figure, Table
-from openpts_pages.plots.annotations import bands, end_label_layers, legend_layers, marks, rules, rules_and_labels_above
+from openpts_pages.plots.annotations import (
+    bands,
+    end_label_layers,
+    legend_layers,
+    marks,
+    rules,
+    rules_and_labels_above,
+)
 from openpts_pages.plots.axes import LINE_PX, PADDING, Spec, inner_size_px, left_px
 from openpts_pages.plots.category_plots import bar_layers, strip_layers
 from openpts_pages.plots.heat_map import heat_map

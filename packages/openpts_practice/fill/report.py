@@ -11,19 +11,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.change_points import RULE
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Col, Plot, PlotName, column_series, grid, page, rows_table, table
-from openpts_pages.measure import Measure, measured
-from openpts_pages.model import Axis, Cell, Column, Mark, Page, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_FILL_LEVEL, RATE, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
-from openpts_pts.shared.methodology import methodology, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Col, Plot, PlotName, column_series, grid, page, rows_table, table
+from openpts_pages.measure import Measure, measured
+from openpts_pages.model import Axis, Cell, Column, Mark, Page, Series, Table, Verdict
 from openpts_practice.fill import FillConditions, IdleTime
 from openpts_practice.fill.results import (
     LEAST_GAIN,
@@ -36,6 +35,7 @@ from openpts_practice.fill.results import (
     course_of,
     returned,
 )
+from openpts_pts.shared.methodology import methodology, nothing_page, state_page
 
 _IDLE_NAME: Final = PlotName("fill-idle", "Plot X-FILL-2", "Writes after Idle Time: MB/s v GB Written")
 

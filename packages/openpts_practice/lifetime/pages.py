@@ -6,15 +6,14 @@ from typing import Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.procedures.kit.header import date_and_time
+from openpts.procedures.kit.steps import MRT, Metric
+from openpts.units import MB, NS_PER_DAY, NS_PER_S, format_duration
+from openpts.vocabulary.sample import Measured
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, Plot, PlotName, page, rows_table, table, values_of
 from openpts_pages.model import Axis, Block, Cell, Figure, Page, PlotRule, Row, Series, Table, Verdict
-from openpts.procedures.kit.header import date_and_time
-from openpts.procedures.kit.steps import MRT, Metric
-from openpts_pts.shared.methodology import nothing_page
-from openpts.units import MB, NS_PER_DAY, NS_PER_S, format_duration
-from openpts.vocabulary.sample import Measured
 from openpts_practice.lifetime import Continued, ReadBack
 from openpts_practice.lifetime.results import (
     CONFIDENCE,
@@ -29,6 +28,7 @@ from openpts_practice.lifetime.results import (
     stretches,
     wear_points,
 )
+from openpts_pts.shared.methodology import nothing_page
 
 T = TypeVar("T")
 

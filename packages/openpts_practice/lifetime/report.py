@@ -9,17 +9,16 @@ from typing import Any, Final
 from msgspec import structs
 
 from openpts.analysis.health_change import write_amplification
+from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import OVER_CYCLES, Curve
+from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
+from openpts.record.reader import Run
+from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, page, plot_page, table
 from openpts_pages.measure import Measure, Measured, Subject, measured
 from openpts_pages.model import Axis, Cell, Page, Series, Table, Verdict
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import OVER_CYCLES, Curve
-from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
-from openpts_pts.shared.methodology import methodology, state_page
-from openpts.record.reader import Run
-from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
-from openpts.vocabulary.better import Better
 from openpts_practice.lifetime import LifetimeConditions, ReadBack
 from openpts_practice.lifetime.pages import age_page, age_verdict, course_page, forecast_page, stretches_page
 from openpts_practice.lifetime.results import (
@@ -32,6 +31,7 @@ from openpts_practice.lifetime.results import (
     forecast_verdict,
     stretches,
 )
+from openpts_pts.shared.methodology import methodology, state_page
 
 _TITLE: Final = "Lifetime"
 

@@ -12,8 +12,6 @@ from openpts.analysis.figures import Figures
 from openpts.analysis.health_change import write_amplification
 from openpts.analysis.minutes import sum_parts
 from openpts.analysis.student_t import critical_value
-from openpts_pages import cells
-from openpts_pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.kit.steps import Metric
@@ -23,6 +21,8 @@ from openpts.units import GB, MB, TB, format_duration
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, IoFailure, Measured, Sample, StepState
+from openpts_pages import cells
+from openpts_pages.model import Verdict
 from openpts_practice.lifetime import LifetimeConditions, ReadBack
 
 FEWEST_POINTS = 3

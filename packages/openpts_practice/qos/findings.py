@@ -1,9 +1,9 @@
 """Deviations of the test of response times under load: a preparation that did not come to steady state."""
 
-from openpts_pts.shared.tracking.pages import tracked_phase
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase
+from openpts_pts.shared.tracking.pages import tracked_phase
 
 
 def findings(run: Run) -> tuple[Deviation, ...]:

@@ -8,22 +8,22 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Col, Plot, PlotName, grid, heat_map, page, table
-from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_IOPS, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, MRT
-from openpts_pts.shared.methodology import methodology, nothing_page, state_page
-from openpts_pts.shared.tracking.pages import tracking_rounds_page, tracking_sentence
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_block_size, format_duration, format_latency_ms, in_ms
 from openpts.vocabulary.sample import Sample
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Col, Plot, PlotName, grid, heat_map, page, table
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts_practice.qos import Limit, Operation, QosConditions, mix_text
 from openpts_practice.qos.points import Point
 from openpts_practice.qos.results import Mix, QosRun, Search, contour, qos_run
+from openpts_pts.shared.methodology import methodology, nothing_page, state_page
+from openpts_pts.shared.tracking.pages import tracking_rounds_page, tracking_sentence
 
 PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
 

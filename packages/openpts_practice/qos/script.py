@@ -31,8 +31,6 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
-from openpts_pts.shared.sequential_writes import written_in_sequence
-from openpts_pts.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
@@ -50,6 +48,8 @@ from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.qos import Limit, Operation, QosConditions
 from openpts_practice.qos.points import MOST_MEASUREMENTS, bracket_of, ios_for, points_of
+from openpts_pts.shared.sequential_writes import written_in_sequence
+from openpts_pts.shared.tracking.script import Tracking, until_steady
 
 T = TypeVar("T")
 

@@ -10,10 +10,6 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from openpts.analysis.run_comparison import Quality, SetRule
-from openpts_pages import cells
-from openpts_pages.kit import rows_table
-from openpts_pages.measure import Measure
-from openpts_pages.model import Block, Cell, Column, Row, Table, Verdict
 from openpts.procedures.kit.spread import repeat_figures, rse_cell, set_words, spread_words
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
@@ -23,6 +19,10 @@ from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_pages import cells
+from openpts_pages.kit import rows_table
+from openpts_pages.measure import Measure
+from openpts_pages.model import Block, Cell, Column, Row, Table, Verdict
 from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts_practice.rows.conditions import ProfileTestConditions
 from openpts_practice.rows.steps import RowFigure, passes_of, row_figure

@@ -9,12 +9,12 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_pages import cells
-from openpts_pages.model import Verdict
 from openpts.record.health import HealthRecord
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, format_duration
 from openpts.vocabulary.phase import Phase
+from openpts_pages import cells
+from openpts_pages.model import Verdict
 from openpts_practice.thermal import ThermalConditions
 from openpts_practice.thermal.results import (
     HOT_WITHIN_K,

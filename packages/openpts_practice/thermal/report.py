@@ -10,6 +10,13 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.curve import OVER_TIME, Curve
+from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
+from openpts.procedures.kit.steps import transpose
+from openpts.record.reader import Run
+from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, Plot, PlotName, grid, page, table
@@ -17,14 +24,6 @@ from openpts_pages.measure import Measure, Subject, key_of, measured
 from openpts_pages.model import Axis, Band, Block, Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts_pages.texts import NOT_REPORTED, NOT_STATED
 from openpts_pages.ticks import TimeAxis
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import OVER_TIME, Curve
-from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
-from openpts.procedures.kit.steps import transpose
-from openpts_pts.shared.methodology import methodology, nothing_page, state_page
-from openpts.record.reader import Run
-from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
-from openpts.vocabulary.better import Better
 from openpts_practice.thermal import ThermalConditions
 from openpts_practice.thermal.phases import (
     COLD,
@@ -38,6 +37,7 @@ from openpts_practice.thermal.phases import (
     load_verdict,
 )
 from openpts_practice.thermal.results import HeatPoint, merged
+from openpts_pts.shared.methodology import methodology, nothing_page, state_page
 
 _COLD_COLOR, _WARM_COLOR, _TEMPERATURE_COLOR, _LIMIT_WITHIN_K = 2, 3, 3, 15
 _MOST_POINTS: Final = 1500

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.procedures.kit.standard import Standard
-from openpts_pts.shared.sequential_writes import written_in_sequence
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase
@@ -50,6 +49,7 @@ from openpts_practice.thermal.results import (
     reference_of,
     throttling_of,
 )
+from openpts_pts.shared.sequential_writes import written_in_sequence
 
 COLD: Final = 1
 WARM: Final = 2

@@ -9,11 +9,6 @@ from msgspec.structs import replace
 
 from openpts.analysis.figures import Figures
 from openpts.analysis.response_times import nines_percentile, nines_supported
-from openpts_pages import cells, ticks
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Col, Plot, PlotName, page, page_of, table, values_of
-from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Cell, Figure, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
@@ -33,7 +28,6 @@ from openpts.procedures.kit.steps import (
     rows_json,
     values_json,
 )
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import (
     KIB,
@@ -45,6 +39,11 @@ from openpts.units import (
 )
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.trimmed_reads import PromiseKept
+from openpts_pages import cells, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, Plot, PlotName, page, page_of, table, values_of
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Figure, Page, Table, Verdict
 from openpts_practice.trim.results import (
     FACTOR_LIMIT,
     PERCENTILES,
@@ -58,6 +57,7 @@ from openpts_practice.trim.results import (
     toio_of,
     trim_run,
 )
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
 
 _SHOWN_PCTS: Final = (50.0, 99.0, 99.9)
 _LEAST_NINES: Final = 3

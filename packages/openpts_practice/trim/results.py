@@ -7,7 +7,6 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.figures import Figures
-from openpts_pages import cells
 from openpts.procedures.kit.steps import Pivot, Row, pivot, select
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, format_block_size
@@ -15,6 +14,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import TrimLimits, TrimmedReads
+from openpts_pages import cells
 from openpts_practice.trim import AFTER, BEFORE, BESIDE, TrimConditions
 
 FACTOR_LIMIT: Final = 2.0

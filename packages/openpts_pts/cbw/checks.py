@@ -5,6 +5,10 @@ from math import sqrt
 from statistics import NormalDist
 from typing import Final
 
+from openpts.units import format_significant
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.placement import Zones
+from openpts.vocabulary.sample import Sample
 from openpts_pts.evidence.check import Cases, Checks, binds_where
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met_if, unverified
@@ -16,10 +20,6 @@ from openpts_pts.evidence.tracking import preconditioned, tracked_minutes
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.demand import checks as d
 from openpts_pts.shared.demand import histogram_checks as h
-from openpts.units import format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.placement import Zones
-from openpts.vocabulary.sample import Sample
 
 _SIZES: Final = {
     512: 4,

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from openpts_pts.shared.demand.findings import Requirement, Requirements, demand_findings
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
+from openpts_pts.shared.demand.findings import Requirement, Requirements, demand_findings
 
 _REQUIREMENTS: Final = Requirements(
     preconditioning=Requirement("PTS-CBW-17", "13.2 (3.2.2)"),

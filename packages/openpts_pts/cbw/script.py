@@ -23,9 +23,9 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
+from openpts.vocabulary.workload import COMPOSITE
 from openpts_pts.cbw import CompositeConditions
 from openpts_pts.shared.demand.script import demand_test, possible_sizes, standard_demand
-from openpts.vocabulary.workload import COMPOSITE
 
 RULES: Final = (
     Rule("active_range", "PTS-CBW-01", "13.2 (3.2)", "over-provisioning in effect differs"),

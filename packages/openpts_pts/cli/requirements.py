@@ -13,17 +13,17 @@ from rich.text import Text
 
 from openpts.cli.console import table_console
 from openpts.cli.printed_document import print_document
-from openpts_pts.conformance.catalogue import GUIDES, SECTION_TITLES, Level
-from openpts_pts.conformance.conformance import Conformance, conformance_of, count_line, counts_by_level
-from openpts_pts.conformance.practice import findings, practices
 from openpts.errors import RecordError
-from openpts_pts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.record.manifest import Manifest
 from openpts.record.possible import refuse_impossible
 from openpts.record.reader import Run, read_run
-from openpts_pts.conformance.conformance_page import finding_text
 from openpts.report.sources import run_folders_of
 from openpts.vocabulary.document import Document, Failure, filled
+from openpts_pts.conformance.catalogue import GUIDES, SECTION_TITLES, Level
+from openpts_pts.conformance.conformance import Conformance, conformance_of, count_line, counts_by_level
+from openpts_pts.conformance.conformance_page import finding_text
+from openpts_pts.conformance.practice import findings, practices
+from openpts_pts.evidence.finding import STATUS_TITLES, Finding, Status
 
 _STYLES: Final = {
     Status.MET: "green",

@@ -1,12 +1,12 @@
 """What a round of a test measured, in one line at its end: what the test judges by, not all figures."""
 
 from openpts.cli.phase_lines import iops_and_times
-from openpts_pts.shared.demand.conditions import DemandConditions
-from openpts_pts.shared.rounds.conditions import RoundConditions
 from openpts.runner.progress import RunProgress
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import UNITS
+from openpts_pts.shared.demand.conditions import DemandConditions
+from openpts_pts.shared.rounds.conditions import RoundConditions
 
 
 def round_line(progress: RunProgress) -> str | None:

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from openpts_pts.suite import PTS
 from openpts.vocabulary.verdict import SteadyState
+from openpts_pts.suite import PTS
 
 TESTS: Final = tuple(PTS)
 """The specification's tests by short name, in its order (PTS 7 to 14)."""

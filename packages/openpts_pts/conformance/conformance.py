@@ -15,16 +15,24 @@ from importlib import resources
 import msgspec
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts_pts.conformance.catalogue import Level, Need, Requirement, catalogue
-from openpts_pts.conformance.table import CASES, CHECKS
-from openpts_pts.evidence.evidence import Evidence, RoundRecord
-from openpts_pts.evidence.facts import DISCLOSURE
-from openpts_pts.evidence.finding import Finding, Status, built_in, deviated, not_applicable, not_reached, unverified
-from openpts_pts.evidence.tracking import TrackedMinute, minutes_of
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.verdict import SteadyState
+from openpts_pts.conformance.catalogue import Level, Need, Requirement, catalogue
+from openpts_pts.conformance.table import CASES, CHECKS
+from openpts_pts.evidence.evidence import Evidence, RoundRecord
+from openpts_pts.evidence.facts import DISCLOSURE
+from openpts_pts.evidence.finding import (
+    Finding,
+    Status,
+    built_in,
+    deviated,
+    not_applicable,
+    not_reached,
+    unverified,
+)
+from openpts_pts.evidence.tracking import TrackedMinute, minutes_of
 
 
 class ReasonKind(StrEnum):
@@ -70,7 +78,7 @@ def reasons() -> dict[str, Reason]:
 
 @cache
 def proofs() -> dict[str, tuple[str, ...]]:
-    """File and function of each test by the requirement's ID: ``tests/unit/test_units.py::test_...``."""
+    """File and function of each test by the requirement's ID: ``packages/openpts/tests/unit/test_units.py::test_...``."""
     file = resources.files("openpts_pts.conformance") / "proofs.toml"
     return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), dict[str, tuple[str, ...]])
 

@@ -1,15 +1,15 @@
 """The conformance page: the printed form of the run's ledger of deviations (PTS 1.1)."""
 
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.registry import procedure_of
+from openpts.record.reader import Run
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Block, Cell, Column, Page, Table, Verdict
+from openpts_pages.texts import CELL_LONGEST, brief
 from openpts_pts.conformance.catalogue import Level
 from openpts_pts.conformance.conformance import Conformance, counts_by_level
 from openpts_pts.conformance.standing import requirements_of, standing_of
 from openpts_pts.evidence.finding import STATUS_TITLES, Finding, Status
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Cell, Column, Page, Table, Verdict
-from openpts_pages.texts import CELL_LONGEST, brief
-from openpts.procedures.kit.standing import Standing
-from openpts.procedures.registry import procedure_of
-from openpts.record.reader import Run
 
 _OPEN = frozenset({Status.DEVIATED, Status.NOT_REACHED, Status.UNVERIFIED})
 _TONES = {Status.MET: "pass", Status.DEVIATED: "fail"}

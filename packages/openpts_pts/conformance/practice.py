@@ -11,6 +11,7 @@ from importlib import resources
 
 import msgspec
 
+from openpts.record.reader import Run
 from openpts_host.advice.advice import Advice, Grade
 from openpts_host.advice.table import ADVICE
 from openpts_pts.conformance.catalogue import GUIDES, by_id
@@ -18,7 +19,6 @@ from openpts_pts.conformance.conformance import missing, proofs
 from openpts_pts.conformance.table import CHECKS
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, all_of, built_in, deviated, met, not_applicable, unverified
-from openpts.record.reader import Run
 
 
 class GuideStatus(StrEnum):

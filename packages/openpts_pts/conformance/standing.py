@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from openpts_pts.conformance.conformance import Conformance, conformance_of, count_line, deviated_shalls
-from openpts_pages.texts import CELL_LONGEST, brief
 from openpts.procedures.kit.red_line import red_line_of
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
 from openpts.units import format_count
+from openpts_pages.texts import CELL_LONGEST, brief
+from openpts_pts.conformance.conformance import Conformance, conformance_of, count_line, deviated_shalls
 
 _BEYOND = "This test is not part of the specification, so no result can be conformant with it."
 

@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.units import format_significant
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
 from openpts_pts.evidence.check import Cases, Checks
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, not_applicable, not_reached
 from openpts_pts.evidence.tracking import tracked_verdicts
 from openpts_pts.shared.demand.checks import tracked_iops, tracked_window
 from openpts_pts.shared.rounds.checks import if_not_steady, until_steady, verdicts
-from openpts.units import format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
 
 
 def _judged(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:

@@ -7,8 +7,8 @@ from openpts_pts.evidence import facts, kept, measured, sequence, settings
 from openpts_pts.evidence.check import Cases, Checks
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding
-from openpts_pts.suite import PTS
 from openpts_pts.shared.demand import checks as demand
+from openpts_pts.suite import PTS
 
 _OF_EACH: Final[dict[str, Any]] = {name: procedure.part("checks") for name, procedure in PTS.items()}
 

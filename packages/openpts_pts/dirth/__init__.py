@@ -7,9 +7,9 @@ from openpts.fields import usual
 from openpts.fields.conditions import Contradictions
 from openpts.fields.workload_table import NAMES
 from openpts.procedures.kit.procedure import Procedure
-from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts.vocabulary.placement import Uniform
 from openpts.vocabulary.workload import Workload
+from openpts_pts.shared.demand.conditions import DemandConditions
 
 
 class DemandIntensityConditions(DemandConditions, frozen=True, kw_only=True, tag_field="test", tag="dirth"):

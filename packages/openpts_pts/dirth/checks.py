@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import AccessPattern
 from openpts_pts.evidence.check import Cases, Checks, binds_where
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, all_of, met, not_applicable, not_reached
@@ -13,8 +15,6 @@ from openpts_pts.evidence.tracking import preconditioned, tracked_minutes
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.demand import checks as d
 from openpts_pts.shared.demand import histogram_checks as h
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import AccessPattern
 
 
 def _one_size_one_mix(evidence: Evidence) -> Finding:

@@ -20,9 +20,9 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
+from openpts.vocabulary.workload import WORKLOADS
 from openpts_pts.dirth import DemandIntensityConditions
 from openpts_pts.shared.demand.script import demand_test, possible_sizes, standard_demand
-from openpts.vocabulary.workload import WORKLOADS
 
 DEFAULT_WORKLOAD: Final = WORKLOADS["oltp"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Final
 
+from openpts.units import format_capacity
+from openpts.vocabulary.facts import Facts, TargetKind
 from openpts_pts.evidence.check import Checks
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, deviated, met, not_applicable, unverified
-from openpts.units import format_capacity
-from openpts.vocabulary.facts import Facts, TargetKind
 
 DISCLOSURE: Final = "PTS-GEN-01"
 

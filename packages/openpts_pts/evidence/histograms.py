@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts.analysis.response_times import recorded_ios
-from openpts_pts.evidence.evidence import MINUTE_NS, Evidence, at_least
-from openpts_pts.evidence.finding import Finding, all_of, met, met_if, not_applicable
 from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase
+from openpts_pts.evidence.evidence import MINUTE_NS, Evidence, at_least
+from openpts_pts.evidence.finding import Finding, all_of, met, met_if, not_applicable
 
 # 99.999 %, which both tests ask for unless the operator asks for more
 _DEFAULT_NINES: Final = 5

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Final
 
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Sample
 from openpts_pts.evidence.check import Check, Checks
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, Status, all_of, deviated, met, met_if, not_reached
 from openpts_pts.evidence.settings import cache, demands_text, stimuli
-from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
 
 
 def settings_kept(phase: Phase) -> Check:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable
 from math import sqrt
 from typing import Final
 
-from openpts_pts.evidence.check import Checks
-from openpts_pts.evidence.evidence import Evidence
-from openpts_pts.evidence.finding import Finding, deviated, met, not_reached, unverified
 from openpts.units import format_block_size
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_pts.evidence.check import Checks
+from openpts_pts.evidence.evidence import Evidence
+from openpts_pts.evidence.finding import Finding, deviated, met, not_reached, unverified
 
 # Mixes are drawn, by some engines at random: so far a share strays by chance in one of a million steps.
 _STANDARD_ERRORS: Final = 5

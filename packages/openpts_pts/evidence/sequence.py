@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from typing import Final
 
+from openpts.units import NS_PER_S, format_gap
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import StepState
 from openpts_pts.evidence.check import Cases, Checks
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
 from openpts_pts.evidence.settings import stimuli
-from openpts.units import NS_PER_S, format_gap
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
 
 # The specification gives no figure for "without delay": a drive's own work on idling takes longer to begin.
 _LONGEST_GAP_NS: Final = NS_PER_S

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from openpts_pts.evidence.check import Cases, Checks, binds_where
-from openpts_pts.evidence.evidence import Evidence
-from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import RandomData
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
+from openpts_pts.evidence.check import Cases, Checks, binds_where
+from openpts_pts.evidence.evidence import Evidence
+from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
 
 WCE: Final = "WCE"
 WCD: Final = "WCD"

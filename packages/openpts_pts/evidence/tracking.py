@@ -7,13 +7,13 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.steady_state import disturbed_rounds
-from openpts_pts.evidence.evidence import MINUTE_NS, Evidence, about, at_least, last_window, lasted
-from openpts_pts.evidence.finding import Finding, all_of, met, met_if, not_reached
 from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stop import planned_length_ns
 from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
+from openpts_pts.evidence.evidence import MINUTE_NS, Evidence, about, at_least, last_window, lasted
+from openpts_pts.evidence.finding import Finding, all_of, met, met_if, not_reached
 
 _PERIOD_NS: Final = 30 * MINUTE_NS
 MOST_ROUNDS: Final = 25

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from openpts_pts.hir import IdleRecoveryConditions
-from openpts_pts.hir.results import late_edges
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase
+from openpts_pts.hir import IdleRecoveryConditions
+from openpts_pts.hir.results import late_edges
 
 EDGE_LIMIT_NS: Final = 10 * NS_PER_MS
 

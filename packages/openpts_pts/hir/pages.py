@@ -6,15 +6,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, transpose
+from openpts.units import NS_PER_MS, NS_PER_S
+from openpts.vocabulary.sample import Sample
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, Required, page
 from openpts_pages.model import HEIGHT_PX, Band, Cell, Page, PlotRule, Series, Table, Verdict
 from openpts_pages.ticks import TimeAxis
-from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, transpose
 from openpts_pts.hir.results import Access, IdleRecoveryResults, Segment, SegmentSummary
 from openpts_pts.shared.minutes_table import list_minutes
-from openpts.units import NS_PER_MS, NS_PER_S
-from openpts.vocabulary.sample import Sample
 
 WAIT_COLOR: Final = 2
 RETURN_COLOR: Final = 0

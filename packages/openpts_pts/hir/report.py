@@ -7,10 +7,6 @@ from msgspec.structs import replace
 
 from openpts.analysis.comparison import gain_pct
 from openpts.analysis.uncertainty import of_rates, of_ratio
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Cells, Col, Plot, PlotName, Required, grid, labels_axis, page, rows_table
-from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Cell, Column, Figure, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.energy_page import power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
@@ -26,19 +22,40 @@ from openpts.procedures.kit.header import (
     stimulus_rows,
 )
 from openpts.procedures.kit.steps import ART, IOPS, MRT, values_json
-from openpts_pts.hir import IdleRecoveryConditions
-from openpts_pts.hir.pages import ALL_WAIT_STATES, WAIT_COLOR, all_wait_states_page, baseline_rule, gains_text, highest_iops, idle_text, secondary_page, wait_state_page
-from openpts_pts.hir.results import IdleRecoveryResults, Segment, SegmentSummary, analyze_idle_recovery
-from openpts_pts.shared.preparation_page import preparation_page
-from openpts_pts.shared.rounds.words import steady_rounds
-from openpts_pts.shared.tracking.other_minutes import other_minutes_figures
-from openpts_pts.shared.tracking.pages import TrackedPhase, between_verdicts, tracked_phase, tracking_sentence, tracking_time_page, tracking_window_page
-from openpts_pts.shared.transfer_size import with_transfer_size
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.uncertainty import Uncertainty
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Cells, Col, Plot, PlotName, Required, grid, labels_axis, page, rows_table
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Column, Figure, Page, PlotRule, Series, Table, Verdict
+from openpts_pts.hir import IdleRecoveryConditions
+from openpts_pts.hir.pages import (
+    ALL_WAIT_STATES,
+    WAIT_COLOR,
+    all_wait_states_page,
+    baseline_rule,
+    gains_text,
+    highest_iops,
+    idle_text,
+    secondary_page,
+    wait_state_page,
+)
+from openpts_pts.hir.results import IdleRecoveryResults, Segment, SegmentSummary, analyze_idle_recovery
+from openpts_pts.shared.preparation_page import preparation_page
+from openpts_pts.shared.rounds.words import steady_rounds
+from openpts_pts.shared.tracking.other_minutes import other_minutes_figures
+from openpts_pts.shared.tracking.pages import (
+    TrackedPhase,
+    between_verdicts,
+    tracked_phase,
+    tracking_sentence,
+    tracking_time_page,
+    tracking_window_page,
+)
+from openpts_pts.shared.transfer_size import with_transfer_size
 
 REQUIRED: Final = (Required("1", "Plot 11-1"), Required("2", "Plot 11-2"), ALL_WAIT_STATES)
 _PRECONDITIONING: Final = REQUIRED[0].named("hir", "HIR IOPS v Time - Pre-conditioning")

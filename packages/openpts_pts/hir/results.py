@@ -12,10 +12,10 @@ from msgspec.structs import asdict
 
 from openpts.analysis.comparison import gain_pct
 from openpts.analysis.minutes import sum_parts
-from openpts_pts.hir import IdleRecoveryConditions, WaitState
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample, StepState
 from openpts.vocabulary.stop import Duration
+from openpts_pts.hir import IdleRecoveryConditions, WaitState
 
 SamplesOf = Callable[[Phase, int], Sequence[Sample]]
 

@@ -19,14 +19,14 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
-from openpts_pts.hir import IdleRecoveryConditions, WaitState
-from openpts_pts.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, Step, Stream
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.workload import simple_workload
+from openpts_pts.hir import IdleRecoveryConditions, WaitState
+from openpts_pts.shared.tracking.script import Tracking, until_steady
 
 _ACCESS_NS: Final = 5 * NS_PER_S
 _WAIT_STATES: Final = (1, 2, 3, 5, 10)

@@ -2,6 +2,9 @@
 
 from typing import Final
 
+from openpts.units import KIB
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import AccessPattern
 from openpts_pts.evidence.check import Cases, Checks
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, not_applicable
@@ -9,11 +12,20 @@ from openpts_pts.evidence.kept import averages_kept, loop_settings, settings_kep
 from openpts_pts.evidence.sequence import purge_first
 from openpts_pts.evidence.settings import class_settings, random_data, recommended, same_demand
 from openpts_pts.shared import spec_interpretations as spec
-from openpts_pts.shared.rounds.checks import beyond_round_25, element, if_not_steady, inner_loop, order, outer_loop, points, tracked, until_steady, window_covers, wipc
+from openpts_pts.shared.rounds.checks import (
+    beyond_round_25,
+    element,
+    if_not_steady,
+    inner_loop,
+    order,
+    outer_loop,
+    points,
+    tracked,
+    until_steady,
+    window_covers,
+    wipc,
+)
 from openpts_pts.shared.rounds.conditions import RoundConditions
-from openpts.units import KIB
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import AccessPattern
 
 _READS: Final = (100, 95, 65, 50, 35, 5, 0)
 _SIZES_KIB: Final = (1024, 128, 64, 32, 16, 8, 4, 0.5)

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from functools import partial
 
 from openpts.analysis.run_comparison import advantage_pct
+from openpts.procedures.kit.content import MedianRun
+from openpts.procedures.kit.steps import IOPS
+from openpts.vocabulary.better import Better
 from openpts_pages import cells
 from openpts_pages.kit import PlotName, heat_map
 from openpts_pages.model import Block, Cell, Verdict
-from openpts.procedures.kit.content import MedianRun
-from openpts.procedures.kit.steps import IOPS
 from openpts_pts.shared.rounds.matrix_pages import size_by_mix
 from openpts_pts.shared.rounds.results import analyze_cycle
-from openpts.vocabulary.better import Better
 
 _Point = tuple[int, int]
 

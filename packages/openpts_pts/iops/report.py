@@ -4,24 +4,48 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.analysis.comparison import relative_standard_error_pct
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Plot, PlotName, Required, labels_axis, page, rows_table, values_of
-from openpts_pages.measure import Measured, Subject
-from openpts_pages.model import Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import TestSection, head_line, sections_of
 from openpts.procedures.kit.steps import IOPS
-from openpts_pts.shared.preparation_page import loop_preparation_page
-from openpts_pts.shared.rounds.matrix_pages import Matrix, columns_3d_page, iops_table, merged_tail_page, mix, plot_2d_page, power_page, ranges_table, response_times_page, tabular_page
-from openpts_pts.shared.rounds.results import MatrixCell, RoundTestResults, analyze_cycle, round_figures
-from openpts_pts.shared.rounds.words import loop_setup_rows, loop_test_rows, not_steady, red_lines, short_form_words, short_name, summary_state, verification_record
-from openpts_pts.shared.steady_state_pages import convergence_page, share_of_average_page, steady_state_sentence
-from openpts_pts.shared.window_page import window_of, window_page
 from openpts.record.reader import Run
 from openpts.units import KIB, block_size_kib, format_block_size
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Plot, PlotName, Required, labels_axis, page, rows_table, values_of
+from openpts_pages.measure import Measured, Subject
+from openpts_pages.model import Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
+from openpts_pts.shared.preparation_page import loop_preparation_page
+from openpts_pts.shared.rounds.matrix_pages import (
+    Matrix,
+    columns_3d_page,
+    iops_table,
+    merged_tail_page,
+    mix,
+    plot_2d_page,
+    power_page,
+    ranges_table,
+    response_times_page,
+    tabular_page,
+)
+from openpts_pts.shared.rounds.results import MatrixCell, RoundTestResults, analyze_cycle, round_figures
+from openpts_pts.shared.rounds.words import (
+    loop_setup_rows,
+    loop_test_rows,
+    not_steady,
+    red_lines,
+    short_form_words,
+    short_name,
+    summary_state,
+    verification_record,
+)
+from openpts_pts.shared.steady_state_pages import (
+    convergence_page,
+    share_of_average_page,
+    steady_state_sentence,
+)
+from openpts_pts.shared.window_page import window_of, window_page
 
 _NOTABLE_RANGE_PCT: Final = 20
 

@@ -20,12 +20,12 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
-from openpts_pts.iops import IopsConditions
-from openpts_pts.shared.rounds.script import conditioned, random_round, until_steady, without_impossible_sizes
 from openpts.units import KIB, MIB
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_pts.iops import IopsConditions
+from openpts_pts.shared.rounds.script import conditioned, random_round, until_steady, without_impossible_sizes
 
 READ_PCTS: Final = (100, 95, 65, 50, 35, 5, 0)
 BLOCK_SIZES_BYTES: Final = (1 * MIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)

@@ -4,7 +4,14 @@ from collections.abc import Sequence
 
 from openpts_pages.model import HEIGHT_PX, Block, Section
 from openpts_pts.iops import IopsConditions
-from openpts_pts.shared.short_report import Picked, preparation, reordered, rounds_words, steady_state_table, verification
+from openpts_pts.shared.short_report import (
+    Picked,
+    preparation,
+    reordered,
+    rounds_words,
+    steady_state_table,
+    verification,
+)
 
 
 # TKP-IOPS-01 to 04

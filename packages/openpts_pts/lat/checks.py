@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from openpts.units import KIB
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.verdict import RoundPoint
 from openpts_pts.evidence.check import Cases, Checks
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, all_of, met_if
@@ -10,12 +15,18 @@ from openpts_pts.evidence.kept import both_settings, response_times_kept
 from openpts_pts.evidence.sequence import purge_first
 from openpts_pts.evidence.settings import class_settings, demand_everywhere, random_data, stimuli
 from openpts_pts.shared import spec_interpretations as spec
-from openpts_pts.shared.rounds.checks import beyond_round_25, element, if_not_steady, inner_loop, order, outer_loop, points, tracked, until_steady, wipc
-from openpts.units import KIB
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import RoundPoint
+from openpts_pts.shared.rounds.checks import (
+    beyond_round_25,
+    element,
+    if_not_steady,
+    inner_loop,
+    order,
+    outer_loop,
+    points,
+    tracked,
+    until_steady,
+    wipc,
+)
 
 _READS: Final = (100, 65, 0)
 _SIZES_KIB: Final = (8, 4, 0.5)

@@ -9,13 +9,8 @@ from msgspec import Struct
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported, response_times
-from openpts_pages import cells, ticks
-from openpts_pages.kit import NO_ROUND, Plot, PlotName, category_axis, heads_of, page, plot_page, rows_table, values_of
-from openpts_pages.model import Cell, Column, Page, PlotRule, Row, Series, Table, Verdict
 from openpts.procedures.kit.header import data_text
 from openpts.procedures.kit.steps import ART, IOPS, MRT
-from openpts_pts.shared.rounds.matrix_pages import Matrix, absences_note, matrix_table, mix, mix_series, tail_cell
-from openpts_pts.shared.rounds.results import MINIMUM, TAIL_PERCENTILE, MatrixCell
 from openpts.units import (
     KIB,
     NS_PER_MS,
@@ -26,6 +21,28 @@ from openpts.units import (
 )
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
+from openpts_pages import cells, ticks
+from openpts_pages.kit import (
+    NO_ROUND,
+    Plot,
+    PlotName,
+    category_axis,
+    heads_of,
+    page,
+    plot_page,
+    rows_table,
+    values_of,
+)
+from openpts_pages.model import Cell, Column, Page, PlotRule, Row, Series, Table, Verdict
+from openpts_pts.shared.rounds.matrix_pages import (
+    Matrix,
+    absences_note,
+    matrix_table,
+    mix,
+    mix_series,
+    tail_cell,
+)
+from openpts_pts.shared.rounds.results import MINIMUM, TAIL_PERCENTILE, MatrixCell
 
 SURE_COUNT_FACTOR: Final = 1.5
 _BLOCK_SIZE_BYTES: Final = 4 * KIB

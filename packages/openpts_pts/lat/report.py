@@ -7,24 +7,10 @@ from msgspec.structs import replace
 
 from openpts.analysis.response_times import ResponseTimes, nines_supported, response_times
 from openpts.analysis.uncertainty import scaled
-from openpts_pages import cells, ticks
-from openpts_pages.kit import PlotName, Required
-from openpts_pages.measure import Measure, Measured, Subject, measured
-from openpts_pages.model import Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import OVER_NINES, Curve
 from openpts.procedures.kit.header import TestSection, head_line, sections_of
 from openpts.procedures.kit.steps import ART, MRT
-from openpts_pts.lat import LatencyConditions
-from openpts_pts.lat.findings import engine_overhead
-from openpts_pts.lat.pages import BLOCK_SIZES_KIB, READ_PCTS, columns_3d_page, exceedance_page, levels_page, measured_points, mix_title, tabular_page
-from openpts_pts.shared.confidence_page import Applied, confidence_page, times_figures
-from openpts_pts.shared.preparation_page import loop_preparation_page
-from openpts_pts.shared.rounds.matrix_pages import Matrix, tail_cell
-from openpts_pts.shared.rounds.results import MatrixCell, RoundTestResults, analyze_cycle, round_figures
-from openpts_pts.shared.rounds.words import demand, loop_setup_rows, loop_test_rows, not_steady, red_lines, short_form_words, summary_state, verification_record
-from openpts_pts.shared.steady_state_pages import convergence_page, steady_state_sentence
-from openpts_pts.shared.window_page import window_of, window_page
 from openpts.record.reader import Run
 from openpts.units import KIB, NS_PER_MS, NS_PER_US, format_block_size, format_duration
 from openpts.vocabulary.engine_overhead import (
@@ -38,6 +24,38 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint
+from openpts_pages import cells, ticks
+from openpts_pages.kit import PlotName, Required
+from openpts_pages.measure import Measure, Measured, Subject, measured
+from openpts_pages.model import Page, Verdict
+from openpts_pts.lat import LatencyConditions
+from openpts_pts.lat.findings import engine_overhead
+from openpts_pts.lat.pages import (
+    BLOCK_SIZES_KIB,
+    READ_PCTS,
+    columns_3d_page,
+    exceedance_page,
+    levels_page,
+    measured_points,
+    mix_title,
+    tabular_page,
+)
+from openpts_pts.shared.confidence_page import Applied, confidence_page, times_figures
+from openpts_pts.shared.preparation_page import loop_preparation_page
+from openpts_pts.shared.rounds.matrix_pages import Matrix, tail_cell
+from openpts_pts.shared.rounds.results import MatrixCell, RoundTestResults, analyze_cycle, round_figures
+from openpts_pts.shared.rounds.words import (
+    demand,
+    loop_setup_rows,
+    loop_test_rows,
+    not_steady,
+    red_lines,
+    short_form_words,
+    summary_state,
+    verification_record,
+)
+from openpts_pts.shared.steady_state_pages import convergence_page, steady_state_sentence
+from openpts_pts.shared.window_page import window_of, window_page
 
 PREFIX: Final = "lat"
 _CONVERGENCE: Final = Required("convergence-rw0", "Plot 9-1")

@@ -20,16 +20,22 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
-from openpts_pts.lat import LatencyConditions
-from openpts_pts.shared.continuous import continuous
-from openpts_pts.shared.nines import histogram_ns
-from openpts_pts.shared.rounds.script import conditioned, point_stimulus, random_round, until_steady, without_impossible_sizes
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
+from openpts_pts.lat import LatencyConditions
+from openpts_pts.shared.continuous import continuous
+from openpts_pts.shared.nines import histogram_ns
+from openpts_pts.shared.rounds.script import (
+    conditioned,
+    point_stimulus,
+    random_round,
+    until_steady,
+    without_impossible_sizes,
+)
 
 READ_PCTS: Final = (100, 65, 0)
 BLOCK_SIZES_BYTES: Final = (8 * KIB, 4 * KIB, 512)

@@ -5,7 +5,14 @@ from typing import Final
 
 from openpts_pages.model import Block, Section
 from openpts_pts.lat import LatencyConditions
-from openpts_pts.shared.short_report import Picked, preparation, reordered, rounds_words, steady_state_table, verification
+from openpts_pts.shared.short_report import (
+    Picked,
+    preparation,
+    reordered,
+    rounds_words,
+    steady_state_table,
+    verification,
+)
 
 _TABLES: Final = (
     ("Average", "lat-3d-average-values", "mean of the Rounds' averages"),

@@ -8,10 +8,10 @@ from msgspec import Struct
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, enough_for, nines_percentile, nines_supported
+from openpts.units import NS_PER_MS, format_duration, format_latency_ms, in_ms
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Plot, PlotName, page, rows_table
 from openpts_pages.model import Axis, Cell, Column, Figure, Page, PlotRule, Row, Series, Table, Verdict
-from openpts.units import NS_PER_MS, format_duration, format_latency_ms, in_ms
 
 SURE_COUNT_FACTOR: Final = 1.5
 USUAL_NINES: Final = (3, 4, 5)

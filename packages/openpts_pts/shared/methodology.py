@@ -5,19 +5,19 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts_pages import cells
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Cells, PlotName, page_of, rows_table
-from openpts_pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import Rows, TestSection, demand_text, sections_of, setup_rows
-from openpts_pts.shared.preparation_page import largest_gap, purge_table, purge_verdict
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, format_duration, per_second
 from openpts.vocabulary.condition_text import data_text as data_words
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_pages import cells
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Cells, PlotName, page_of, rows_table
+from openpts_pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts_pts.shared.preparation_page import largest_gap, purge_table, purge_verdict
 
 BAR: Final = "Methodology Report (not part of SNIA PTS)"
 NO_STEADY_STATE: Final = "N/A"

@@ -6,12 +6,12 @@ from typing import Final, TypeVar
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute
+from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, Metric
+from openpts.units import NS_PER_S
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, table
 from openpts_pages.model import Cell, Column, Row, Table
 from openpts_pages.ticks import TimeAxis
-from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, Metric
-from openpts.units import NS_PER_S
 
 T = TypeVar("T")
 

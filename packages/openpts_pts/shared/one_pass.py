@@ -8,7 +8,6 @@ from typing import Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_pts.analysis.one_pass import JUDGED, WINDOWS, amplification, at_rest, collection_began, drift, is_fresh, pieces, unrest, warms_up
 from openpts.errors import RunFailedError
 from openpts.fields.conditions import Conditions
 from openpts.units import KIB, MIB, NS_PER_S
@@ -18,6 +17,18 @@ from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step
 from openpts.vocabulary.stop import ByteAmount
 from openpts.vocabulary.workload import simple_workload
+from openpts_pts.analysis.one_pass import (
+    JUDGED,
+    WINDOWS,
+    amplification,
+    at_rest,
+    collection_began,
+    drift,
+    is_fresh,
+    pieces,
+    unrest,
+    warms_up,
+)
 
 IN_SEQUENCE, UNTIL_COLLECTION, PASS, AFTERWARDS, EMPTIED = 1, 2, 3, 4, 5
 """Numbers of the parts of Phase.CONDITIONING; EMPTIED comes before PASS."""

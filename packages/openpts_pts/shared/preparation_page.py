@@ -3,12 +3,7 @@
 from collections.abc import Iterator, Sequence
 from math import fsum
 
-from openpts_pts.analysis.one_pass import amplification
 from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
-from openpts_pages import cells
-from openpts_pages.facts_table import items_table
-from openpts_pages.model import Block, Cell, Page, Table, Verdict
-from openpts_pages.texts import NOT_STATED
 from openpts.procedures.kit.header import (
     date_and_time,
     of_cycle,
@@ -17,10 +12,6 @@ from openpts.procedures.kit.header import (
     purge_method,
     write_cache,
 )
-from openpts_pts.shared.demand.conditions import DemandConditions
-from openpts_pts.shared.one_pass import AFTERWARDS, IN_SEQUENCE, PASS, UNTIL_COLLECTION
-from openpts_pts.shared.rounds.conditions import RoundConditions
-from openpts_pts.shared.rounds.results import RoundTestResults, one_pass_of
 from openpts.record.reader import Run, StepRecord
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
@@ -28,6 +19,15 @@ from openpts.vocabulary.facts import Fact, PurgeReport
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.sample import StepState
+from openpts_pages import cells
+from openpts_pages.facts_table import items_table
+from openpts_pages.model import Block, Cell, Page, Table, Verdict
+from openpts_pages.texts import NOT_STATED
+from openpts_pts.analysis.one_pass import amplification
+from openpts_pts.shared.demand.conditions import DemandConditions
+from openpts_pts.shared.one_pass import AFTERWARDS, IN_SEQUENCE, PASS, UNTIL_COLLECTION
+from openpts_pts.shared.rounds.conditions import RoundConditions
+from openpts_pts.shared.rounds.results import RoundTestResults, one_pass_of
 
 
 def preparation_page(run: Run, page_id: str, title: str, *own: Block, cycle: int = 1) -> Page:

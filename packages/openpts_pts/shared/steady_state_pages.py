@@ -10,16 +10,16 @@ from msgspec.structs import replace
 
 from openpts.analysis.rounds import MeasurementWindow
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Plot, PlotName, page, rows_table, values_of
-from openpts_pages.model import Axis, Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
-from openpts_pages.texts import fact_text
 from openpts.procedures.kit.steps import IOPS, METRICS, HasFigures, Metric
-from openpts_pts.shared.rounds.results import RoundTestResults
 from openpts.record.manifest import Manifest
 from openpts.units import MB, block_size_kib, format_block_size
 from openpts.vocabulary.link_rates import PCIE_LANE_BYTES_PER_S, serial_bytes_per_s
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Plot, PlotName, page, rows_table, values_of
+from openpts_pages.model import Axis, Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
+from openpts_pages.texts import fact_text
+from openpts_pts.shared.rounds.results import RoundTestResults
 
 _PCIE: Final = re.compile(r"Gen (\d) x(\d+)")
 _SERIAL: Final = re.compile(r"^(?:SATA|SAS|SATA behind SAS), (\d+(?:\.\d+)?) Gb")

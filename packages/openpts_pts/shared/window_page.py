@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from openpts.procedures.kit.steps import METRICS, HasFigures, Metric
+from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Plot, PlotName, page, rows_table
 from openpts_pages.model import Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
-from openpts.procedures.kit.steps import METRICS, HasFigures, Metric
 from openpts_pts.shared.rounds.results import RoundTestResults
 from openpts_pts.shared.steady_state_pages import point_name, round_columns, rounds_reason
-from openpts.vocabulary.verdict import SteadyStateReport
 
 _VALUE_COLOR = 2
 _FIT_COLOR = 3

@@ -9,9 +9,9 @@ from openpts.fields.conditions import Contradictions
 from openpts.fields.field import Field, fields_of
 from openpts.fields.kinds import SIZE, SWITCH, listed
 from openpts.procedures.kit.procedure import Procedure
-from openpts_pts.shared.rounds.conditions import QUICK, RoundConditions
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_pts.shared.rounds.conditions import QUICK, RoundConditions
 
 _SIZES = listed(SIZE)
 

@@ -3,19 +3,33 @@
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.units import KIB, format_block_size, format_significant
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stop import SteadyFigure
 from openpts_pts.evidence.check import Case, Cases, Checks
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_reached
 from openpts_pts.evidence.kept import averages_kept, both_settings
 from openpts_pts.evidence.sequence import purge_first
-from openpts_pts.evidence.settings import class_settings, demand_everywhere, random_data, recommended, same_demand, stimuli
+from openpts_pts.evidence.settings import (
+    class_settings,
+    demand_everywhere,
+    random_data,
+    recommended,
+    same_demand,
+    stimuli,
+)
 from openpts_pts.shared import spec_interpretations as spec
-from openpts_pts.shared.rounds.checks import beyond_round_25, element, if_not_steady, outer_loop, until_steady, wipc
+from openpts_pts.shared.rounds.checks import (
+    beyond_round_25,
+    element,
+    if_not_steady,
+    outer_loop,
+    until_steady,
+    wipc,
+)
 from openpts_pts.shared.rounds.conditions import RoundConditions
-from openpts.units import KIB, format_block_size, format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import SteadyFigure
 
 _SIZES_BYTES: Final = (128 * KIB, 1024 * KIB)
 

@@ -10,16 +10,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import pieces_of
 from openpts.analysis.rounds import judge_window
-from openpts_pages import cells, ticks
-from openpts_pages.kit import NO_ROUND, Plot, PlotName, Required, labels_axis, page, rows_table, values_of
-from openpts_pages.model import Cell, Column, Page, Repeat, Series, Table, Verdict
 from openpts.procedures.kit.steps import THROUGHPUT
-from openpts_pts.shared.preparation_page import loop_preparation_page
-from openpts_pts.shared.rounds.matrix_pages import mix
-from openpts_pts.shared.rounds.results import RoundTestResults
-from openpts_pts.shared.rounds.words import verification_record
-from openpts_pts.shared.steady_state_pages import convergence_page, interface_limit, rounds_reason
-from openpts_pts.shared.window_page import Window, window_of, window_page
 from openpts.record.reader import Run
 from openpts.units import MB, MIB, NS_PER_S, block_size_kib, format_block_size
 from openpts.vocabulary.drive_class import DriveClass
@@ -29,6 +20,15 @@ from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
+from openpts_pages import cells, ticks
+from openpts_pages.kit import NO_ROUND, Plot, PlotName, Required, labels_axis, page, rows_table, values_of
+from openpts_pages.model import Cell, Column, Page, Repeat, Series, Table, Verdict
+from openpts_pts.shared.preparation_page import loop_preparation_page
+from openpts_pts.shared.rounds.matrix_pages import mix
+from openpts_pts.shared.rounds.results import RoundTestResults
+from openpts_pts.shared.rounds.words import verification_record
+from openpts_pts.shared.steady_state_pages import convergence_page, interface_limit, rounds_reason
+from openpts_pts.shared.window_page import Window, window_of, window_page
 
 
 class PositionBin(Struct, frozen=True):

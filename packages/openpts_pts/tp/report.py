@@ -2,17 +2,23 @@
 
 from typing import Any, Final
 
-from openpts_pages.measure import Measure, Measured, Subject, measured
-from openpts_pages.model import Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import TestSection, sections_of
-from openpts_pts.tp import ThroughputConditions
-from openpts_pts.tp.pages import LARGE, OTHERS, READ_PCTS, Cycle, cycle_pages
+from openpts.record.reader import Run
+from openpts_pages.measure import Measure, Measured, Subject, measured
+from openpts_pages.model import Verdict
 from openpts_pts.shared.rounds.results import analyze_cycle, round_figures
-from openpts_pts.shared.rounds.words import loop_setup_rows, loop_test_rows, not_steady, red_lines, summary_state
+from openpts_pts.shared.rounds.words import (
+    loop_setup_rows,
+    loop_test_rows,
+    not_steady,
+    red_lines,
+    summary_state,
+)
 from openpts_pts.shared.steady_state_pages import steady_state_sentence
 from openpts_pts.shared.transfer_size import with_transfer_size
-from openpts.record.reader import Run
+from openpts_pts.tp import ThroughputConditions
+from openpts_pts.tp.pages import LARGE, OTHERS, READ_PCTS, Cycle, cycle_pages
 
 _TITLE: Final = "Throughput Test"
 

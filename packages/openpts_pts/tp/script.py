@@ -19,13 +19,13 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
-from openpts_pts.tp import ThroughputConditions
-from openpts_pts.shared.rounds.script import element, preconditioning, until_steady, without_impossible_sizes
 from openpts.units import KIB, MIB, format_block_size
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
+from openpts_pts.shared.rounds.script import element, preconditioning, until_steady, without_impossible_sizes
+from openpts_pts.tp import ThroughputConditions
 
 READ_PCTS: Final = (100, 0)
 BLOCK_SIZES_BYTES: Final = (128 * KIB, 1 * MIB)

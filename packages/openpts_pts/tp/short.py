@@ -5,14 +5,22 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from openpts.procedures.kit.steps import THROUGHPUT
+from openpts.units import block_size_kib
 from openpts_pages import cells, ticks
 from openpts_pages.kit import NO_ROUND, Plot, PlotName, category_axis, rows_table, values_of
 from openpts_pages.model import Block, Cell, Column, Row, Section, Series, Table, Verdict
-from openpts.procedures.kit.steps import THROUGHPUT
-from openpts_pts.tp import ThroughputConditions
-from openpts_pts.shared.short_report import PLOT_PX, Picked, preparation, seconds, steady_state_cells, verification, window_unit
+from openpts_pts.shared.short_report import (
+    PLOT_PX,
+    Picked,
+    preparation,
+    seconds,
+    steady_state_cells,
+    verification,
+    window_unit,
+)
 from openpts_pts.shared.steady_state_pages import round_columns
-from openpts.units import block_size_kib
+from openpts_pts.tp import ThroughputConditions
 
 
 # TKP-TP-01, 02

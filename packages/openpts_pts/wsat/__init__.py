@@ -11,10 +11,10 @@ from openpts.fields.field import Field, Parameter
 from openpts.fields.kinds import SWITCH, WORKLOAD, listed
 from openpts.fields.workload_table import NAMES, WorkloadTable, workload_or_same, workload_word
 from openpts.procedures.kit.procedure import Procedure
-from openpts_pts.shared.continuous import histogram_steps
 from openpts.vocabulary.placement import Uniform
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
+from openpts_pts.shared.continuous import histogram_steps
 
 
 def _with_workloads(name: str, words: list[str | WorkloadTable], conditions: Any) -> Any:

@@ -2,6 +2,11 @@
 
 from typing import Final
 
+from openpts.units import KIB, format_duration, format_significant
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.placement import Zones
+from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+from openpts.vocabulary.verdict import RoundPoint
 from openpts_pts.evidence.check import Check, Checks
 from openpts_pts.evidence.evidence import HOUR_NS, Evidence, at_least
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
@@ -10,13 +15,8 @@ from openpts_pts.evidence.kept import response_times_kept, settings_kept
 from openpts_pts.evidence.sequence import directly_after_purge
 from openpts_pts.evidence.settings import class_settings, random_data, recommended, stimuli
 from openpts_pts.evidence.tracking import tracked_minutes
-from openpts_pts.wsat import WriteSaturationConditions
 from openpts_pts.shared import spec_interpretations as spec
-from openpts.units import KIB, format_duration, format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.placement import Zones
-from openpts.vocabulary.stimulus import AccessPattern, Stimulus
-from openpts.vocabulary.verdict import RoundPoint
+from openpts_pts.wsat import WriteSaturationConditions
 
 _FILLS: Final = 4
 _LONGEST_NS: Final = 6 * HOUR_NS

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
+from openpts.units import format_duration
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Plot, PlotName, heads_of, page, rows_table, values_of
 from openpts_pages.model import Axis, Cell, Page, Series, Table, Verdict
 from openpts_pts.wsat.pages import MEAN_COLOR, PRINTED_VALUES, Trajectory, log_figure
-from openpts.units import format_duration
 
 _NUMBER: Final = "Plot X-WSAT-2"
 _BINS_PER_TICK: Final = 10

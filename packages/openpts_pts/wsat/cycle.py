@@ -5,17 +5,23 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import starts_ns
-from openpts_pts.analysis.saturation import SaturationResults, analyze_saturation, is_whole_minute, steady_round_of, tracked_steps
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts_pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
-from openpts_pts.wsat import WriteSaturationConditions
-from openpts_pts.wsat.pages import Trajectory
-from openpts_pts.shared.rounds.results import one_pass_of
-from openpts_pts.shared.tracking.other_minutes import other_minutes, other_minutes_verdicts
 from openpts.record.reader import Run
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
+from openpts_pages.model import Verdict
+from openpts_pts.analysis.saturation import (
+    SaturationResults,
+    analyze_saturation,
+    is_whole_minute,
+    steady_round_of,
+    tracked_steps,
+)
+from openpts_pts.shared.rounds.results import one_pass_of
+from openpts_pts.shared.tracking.other_minutes import other_minutes, other_minutes_verdicts
+from openpts_pts.wsat import WriteSaturationConditions
+from openpts_pts.wsat.pages import Trajectory
 
 PREFIX: Final = "wsat"
 

@@ -1,8 +1,8 @@
 """What the figures of WSAT show to deviate: too few I/Os for the nines."""
 
-from openpts_pts.shared.nines_findings import nines_findings
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
+from openpts_pts.shared.nines_findings import nines_findings
 
 
 def findings(run: Run) -> tuple[Deviation, ...]:

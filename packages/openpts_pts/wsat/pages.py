@@ -8,19 +8,26 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
-from openpts_pts.analysis.saturation import FINAL_MINUTES, PLATEAU_MINUTES, ZONE_PCT, SaturationResults, Zones, spread_of
-from openpts_pages import cells, ticks
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Col, Plot, PlotName, page, table, values_of
-from openpts_pages.model import Axis, Cell, Figure, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT, Metric
-from openpts_pts.wsat import WriteSaturationConditions
-from openpts_pts.shared.minutes_table import MinuteSpread, spread_columns
-from openpts_pts.shared.preparation_page import active_range, preparation_page, short_form_table
 from openpts.record.reader import Run
 from openpts.units import GB, NS_PER_MS, format_capacity, format_duration
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.phase import Phase
+from openpts_pages import cells, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import Col, Plot, PlotName, page, table, values_of
+from openpts_pages.model import Axis, Cell, Figure, Page, PlotRule, Series, Table, Verdict
+from openpts_pts.analysis.saturation import (
+    FINAL_MINUTES,
+    PLATEAU_MINUTES,
+    ZONE_PCT,
+    SaturationResults,
+    Zones,
+    spread_of,
+)
+from openpts_pts.shared.minutes_table import MinuteSpread, spread_columns
+from openpts_pts.shared.preparation_page import active_range, preparation_page, short_form_table
+from openpts_pts.wsat import WriteSaturationConditions
 
 PRINTED_VALUES: Final = 200
 MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MAX_LATENCY = range(7)

@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.minutes import Piece, pieces_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile
-from openpts_pts.analysis.saturation import SaturationResults, Zones, whole_pieces
 from openpts.analysis.uncertainty import (
     STATE,
     Block,
@@ -23,28 +22,40 @@ from openpts.analysis.uncertainty import (
     since,
     with_components,
 )
-from openpts_pages import cells
-from openpts_pages.kit import PlotName, Required
-from openpts_pages.measure import Measure, Measured, Subject, measured
-from openpts_pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.curve import Curve, iops_curve
 from openpts.procedures.kit.header import Rows, TestSection, data_text, sections_of, setup_rows, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, Metric
-from openpts_pts.wsat import WriteSaturationConditions
-from openpts_pts.wsat.consistency_pages import consistency_pages
-from openpts_pts.wsat.cycle import SaturationCycle
-from openpts_pts.wsat.pages import XAxis, along_fills, along_tgbw, along_time, bandwidth_page, end_sentence, iops_page, response_times_page, stimulus_page, zones_page
-from openpts_pts.shared.confidence_page import Applied, confidence_page, percentile_cell, times_figures
-from openpts_pts.shared.tracking.other_minutes import other_minutes_figures
-from openpts_pts.shared.transfer_size import with_transfer_size
-from openpts_pts.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import KIB, NS_PER_MS, NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.workload import Workload, simple_workload
+from openpts_pages import cells
+from openpts_pages.kit import PlotName, Required
+from openpts_pages.measure import Measure, Measured, Subject, measured
+from openpts_pages.model import Cell, Page, Verdict
+from openpts_pts.analysis.saturation import SaturationResults, Zones, whole_pieces
+from openpts_pts.shared.confidence_page import Applied, confidence_page, percentile_cell, times_figures
+from openpts_pts.shared.tracking.other_minutes import other_minutes_figures
+from openpts_pts.shared.transfer_size import with_transfer_size
+from openpts_pts.shared.window_page import Window, window_page
+from openpts_pts.wsat import WriteSaturationConditions
+from openpts_pts.wsat.consistency_pages import consistency_pages
+from openpts_pts.wsat.cycle import SaturationCycle
+from openpts_pts.wsat.pages import (
+    XAxis,
+    along_fills,
+    along_tgbw,
+    along_time,
+    bandwidth_page,
+    end_sentence,
+    iops_page,
+    response_times_page,
+    stimulus_page,
+    zones_page,
+)
 
 _LAST_NS: Final = 3600 * NS_PER_S
 _IOPS: Final = tuple(

@@ -6,13 +6,13 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.units import format_duration
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Plot, PlotName, columns_of, rows_table
 from openpts_pages.model import Block, Cell, Section, Series, Table, Verdict
+from openpts_pts.shared.short_report import PLOT_PX, Picked, preparation, seconds
 from openpts_pts.wsat import WriteSaturationConditions
 from openpts_pts.wsat.pages import HIGH, LOW, MAX_LATENCY, MEAN, MEAN_LATENCY
-from openpts_pts.shared.short_report import PLOT_PX, Picked, preparation, seconds
-from openpts.units import format_duration
 
 _MOST_PRINTED: Final = 50
 _PAIRS: Final = 2

@@ -11,9 +11,9 @@ from openpts.fields.conditions import Conditions, StepCounts
 from openpts.fields.field import Field, Kind, Parameter
 from openpts.fields.kinds import DEPTH, SECONDS, THREADS, listed
 from openpts.procedures.kit.procedure import Procedure
-from openpts_pts.shared.continuous import MINUTES_PER_STEP
 from openpts.vocabulary.condition_text import duration_text, workload_text
 from openpts.vocabulary.workload import Workload
+from openpts_pts.shared.continuous import MINUTES_PER_STEP
 
 _GROUPS: Final = 3
 

@@ -8,17 +8,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, pieces_between
+from openpts.procedures.kit.header import demand_text
+from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, THROUGHPUT, transpose
+from openpts.units import MB, NS_PER_S, format_duration
+from openpts.vocabulary.sample import Measured, Sample
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, Required, page, rows_table, values_of
 from openpts_pages.model import Axis, Band, Block, Cell, Column, Mark, Page, Row, Series, Table, Verdict
 from openpts_pages.ticks import TimeAxis
-from openpts.procedures.kit.header import demand_text
-from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, THROUGHPUT, transpose
+from openpts_pts.shared.minutes_table import elapsed_cell, list_minutes, minutes_axis
 from openpts_pts.xsr import CrossStimulusConditions
 from openpts_pts.xsr.results import MEDIAN_MINUTES, STABLE_SHARE, CrossStimulusResults, GroupSummary, Recovery
-from openpts_pts.shared.minutes_table import elapsed_cell, list_minutes, minutes_axis
-from openpts.units import MB, NS_PER_S, format_duration
-from openpts.vocabulary.sample import Measured, Sample
 
 _NS_PER_MIN: Final = 60 * NS_PER_S
 TABLE: Final = Required("5", "Plot 12-3")

@@ -5,8 +5,6 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.analysis.uncertainty import budget, of_course, places_alike, rectangular, since
-from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.energy_page import power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
@@ -20,16 +18,25 @@ from openpts.procedures.kit.header import (
     stimulus_rows,
 )
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
-from openpts_pts.xsr import CrossStimulusConditions
-from openpts_pts.xsr import pages as cross_stimulus_pages
-from openpts_pts.xsr.pages import group_page, response_times_page, secondary_page, table_page, throughput_page, transition_page
-from openpts_pts.xsr.results import CrossStimulusResults, GroupSummary, analyze_cross_stimulus
-from openpts_pts.shared.preparation_page import preparation_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.uncertainty import Uncertainty
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Page, Verdict
+from openpts_pts.shared.preparation_page import preparation_page
+from openpts_pts.xsr import CrossStimulusConditions
+from openpts_pts.xsr import pages as cross_stimulus_pages
+from openpts_pts.xsr.pages import (
+    group_page,
+    response_times_page,
+    secondary_page,
+    table_page,
+    throughput_page,
+    transition_page,
+)
+from openpts_pts.xsr.results import CrossStimulusResults, GroupSummary, analyze_cross_stimulus
 
 _NS_PER_MIN: Final = 60 * NS_PER_S
 _NO_STEADY_STATE: Final = "n.a."

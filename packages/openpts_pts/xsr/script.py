@@ -18,13 +18,13 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
-from openpts_pts.xsr import AccessGroup, CrossStimulusConditions
-from openpts_pts.shared.continuous import continuous
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import simple_workload
+from openpts_pts.shared.continuous import continuous
+from openpts_pts.xsr import AccessGroup, CrossStimulusConditions
 
 _HOUR_NS: Final = 3600 * NS_PER_S
 _SEQUENTIAL: Final = AccessGroup(

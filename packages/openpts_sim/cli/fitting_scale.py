@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import Choices
 from openpts.cli.terminal import wrapped
-from openpts_sim.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.errors import TargetError, UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
+from openpts_sim.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 
 
 def at_fitting_scale(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> str:

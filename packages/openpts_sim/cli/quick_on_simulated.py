@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from openpts.cli.procedure_options import Choices
-from openpts_sim.simulated_target import SimulatedTarget, parse_simulated_target
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
 from openpts.procedures.kit.procedure import Procedure
 from openpts.runner.driver import driver_of
-from openpts_sim.simulated_device import size_and_scale
-from openpts_sim.presets import load_preset
-from openpts_sim.scale import settled_step_ns
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step
+from openpts_sim.presets import load_preset
+from openpts_sim.scale import settled_step_ns
+from openpts_sim.simulated_device import size_and_scale
+from openpts_sim.simulated_target import SimulatedTarget, parse_simulated_target
 
 _GRAIN_NS: Final = NS_PER_S // 10
 

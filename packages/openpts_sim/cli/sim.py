@@ -13,10 +13,10 @@ from openpts.cli.help_order import together
 from openpts.cli.options import argument, flag, with_options
 from openpts.cli.printed_document import print_document
 from openpts.errors import UsageError
-from openpts_sim.presets import Preset, load_preset, shipped_presets
-from openpts_sim.scale import default_scale
 from openpts.units import format_capacity
 from openpts.vocabulary.document import Document, filled
+from openpts_sim.presets import Preset, load_preset, shipped_presets
+from openpts_sim.scale import default_scale
 
 # How the name of a parameter ends, and what it then counts.
 _UNITS: Final = (

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from statistics import geometric_mean
 
+from openpts.procedures.kit.content import MedianRun
 from openpts_pages import cells
 from openpts_pages.kit import Col, grid
 from openpts_pages.model import Block, Cell, Column
-from openpts.procedures.kit.content import MedianRun
 from openpts_traces.replay.set_results import ratios
 
 _MEAN = ""

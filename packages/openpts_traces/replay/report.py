@@ -4,15 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts_pages import cells
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import rows_table
-from openpts_pages.measure import Measure, measured
-from openpts_pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import spread_words
-from openpts_pts.shared.methodology import methodology, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US, format_duration
 from openpts.vocabulary.better import Better
@@ -21,6 +15,12 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts, Preparation, ReplayMode
 from openpts.vocabulary.sample import OperationSample
 from openpts.vocabulary.stimulus import ActiveRange
+from openpts_pages import cells
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import rows_table
+from openpts_pages.measure import Measure, measured
+from openpts_pages.model import Cell, Column, Page, Table, Verdict
+from openpts_pts.shared.methodology import methodology, nothing_page, state_page
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.passes import CAUSES, LATE_US, OPERATIONS, PERCENTILES, Pass, pass_figures, seconds
 from openpts_traces.replay.results import ReplayResults, analyze

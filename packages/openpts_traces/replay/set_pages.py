@@ -6,11 +6,11 @@ from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.run_comparison import Quality
+from openpts.procedures.kit.spread import rse_cell, set_words
+from openpts.units import GB, MB, NS_PER_MS, NS_PER_S
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, category_axis, column_series, grid, page, plot_page, table
 from openpts_pages.model import Cell, Column, Page, Table, Verdict
-from openpts.procedures.kit.spread import rse_cell, set_words
-from openpts.units import GB, MB, NS_PER_MS, NS_PER_S
 from openpts_traces.replay.passes import OPERATIONS, Pass, distribution, seconds
 from openpts_traces.replay.set_results import Overall, Ratios, Scored, ScoreResults
 from openpts_traces.replay.tables import SCORE_NOTE, labeled_table, passes_table, points, slips_table

@@ -3,16 +3,16 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from openpts_pages import cells
-from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.spread import repeat_figures
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
+from openpts_pages import cells
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Cell, Page, Verdict
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.passes import OPERATIONS, PERCENTILES, Pass, distribution, pass_figures, seconds
 from openpts_traces.replay.set_pages import (

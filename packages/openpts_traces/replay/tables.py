@@ -4,11 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
+from openpts.units import MB, NS_PER_MS, NS_PER_US
+from openpts.vocabulary.replay import TraceScore
 from openpts_pages import cells
 from openpts_pages.kit import rows_table
 from openpts_pages.model import Cell, Column, Table
-from openpts.units import MB, NS_PER_MS, NS_PER_US
-from openpts.vocabulary.replay import TraceScore
 from openpts_traces.replay.passes import LATE_US, PERCENTILES, Pass, seconds, us
 
 Labeled = Sequence[tuple[str, Pass]]

@@ -1,5 +1,5 @@
 """Fixtures of tests that run inside the lab's machine."""
 
-from tests.device.conftest import attach, cleanup, mount, roots, run
+from tests.support.loop_devices import attach, cleanup, mount, roots, run
 
 __all__ = ["attach", "cleanup", "mount", "roots", "run"]

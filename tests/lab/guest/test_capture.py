@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow.parquet as parquet
 import pytest
 
-from tests.device.conftest import Run
+from tests.support.loop_devices import Run
 from tests.support.openpts_command import COMMAND
 
 NVME = Path("/dev/nvme0n1")

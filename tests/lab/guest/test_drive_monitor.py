@@ -22,12 +22,12 @@ from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.drive import LogReader
 from openpts_nvme.outliers.judge import judged
 from openpts_nvme.outliers.monitor import PREFIX
+from openpts_nvme.tests.unit.test_drive_monitor import FOUND
 from openpts_testbench.overrides import read_overrides
 from openpts_testbench.served_drive import Faults
 from tests.lab.guest.connected_drive import connected, serial_of
 from tests.lab.machine import ONE_ELEMENT, SHORT
 from tests.support.forks import Forks
-from tests.unit.nvme.test_drive_monitor import FOUND
 
 PLANTED_MS = 30
 PRESET = """
@@ -88,9 +88,9 @@ def setting(node: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def node(disk_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The drive, whose monitor is as an operator has set it."""
-    with connected(tmp_path_factory.mktemp("preset") / "slow.toml", PRESET) as found:
+    with connected(disk_path_factory.mktemp("preset") / "slow.toml", PRESET) as found:
         with reader_of(found) as reader:
             reader.configure(declared_logs()["latency-monitor-feature"], FOUND | {"enable": 1})
         yield found

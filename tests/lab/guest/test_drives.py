@@ -14,8 +14,6 @@ from openpts.device.guard.guard import open_target
 from openpts.device.guard.verdict import Safety
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.identity import dut_facts
-from openpts_drives.listing.discovery import list_device
-from openpts_drives.listing.drive_listing import DeviceListing
 from openpts.device.purge.purge import purge
 from openpts.device.targets.target import BlockTarget
 from openpts.device.write_cache import read_write_cache
@@ -24,6 +22,8 @@ from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
+from openpts_drives.listing.discovery import list_device
+from openpts_drives.listing.drive_listing import DeviceListing
 
 SERIALS = {"NVMe": "LABNVME0000", "SATA": "LABSATA0000", "SAS": "LABSCSI0000"}
 

@@ -14,9 +14,9 @@ import pytest
 
 from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.drive import LogReader
+from openpts_nvme.tests.unit.test_nvme_cli_decoding import SMART, SMART_EXTENDED, SWAPPED_2_3, check
+from openpts_nvme.tests.unit.test_served_logs import DELAYS_MS, ORACLE
 from tests.lab.guest.connected_drive import connected
-from tests.unit.nvme.test_nvme_cli_decoding import SMART, SMART_EXTENDED, SWAPPED_2_3, check
-from tests.unit.nvme.test_served_logs import DELAYS_MS, ORACLE
 
 _THRESHOLDS = {
     f"active_threshold_{letter}_ms": ms for letter, ms in zip("abcd", (5, 30, 100, 235), strict=True)
@@ -27,11 +27,11 @@ pytestmark = pytest.mark.skipif(os.environ.get("LAB") != "1", reason="needs a vi
 
 
 @pytest.fixture(scope="module")
-def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def node(disk_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The drive's node."""
     # what the kernel reads when it finds a drive comes before the planted delays
     text = ORACLE.replace("io = ", "io = 100")
-    with connected(tmp_path_factory.mktemp("preset") / "slow.toml", text) as found:
+    with connected(disk_path_factory.mktemp("preset") / "slow.toml", text) as found:
         yield found
 
 

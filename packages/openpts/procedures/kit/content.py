@@ -5,12 +5,12 @@ from typing import Any
 
 from msgspec import Struct
 
-from openpts_pages.measure import Measured
-from openpts_pages.model import Section, Verdict
 from openpts.procedures.kit.curve import Curve
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
 from openpts.vocabulary.limit import JudgedLimit
+from openpts_pages.measure import Measured
+from openpts_pages.model import Section, Verdict
 
 Sections = Callable[[Standing, str], tuple[Section, ...]]
 """Makes the sections of a report, of which the text is its date."""

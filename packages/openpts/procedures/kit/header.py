@@ -6,8 +6,6 @@ from typing import Final, TypeVar
 from msgspec import Struct
 
 from openpts.fields.conditions import Conditions
-from openpts_pages.model import Header, HeaderGroup, HeaderRow, Page, Section
-from openpts_pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, value_text
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.standing import Standing
 from openpts.record.manifest import Manifest
@@ -17,6 +15,8 @@ from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce, Reducib
 from openpts.vocabulary.facts import Facts, TargetKind, WriteCacheReport
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
+from openpts_pages.model import Header, HeaderGroup, HeaderRow, Page, Section
+from openpts_pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, value_text
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
 
 if TYPE_CHECKING:  # a plan needs none of them
-    from openpts_pages.kit import Required
     from openpts.procedures.kit.content import ReportContent
     from openpts.record.reader import Run
+    from openpts_pages.kit import Required
 
 
 # loaded on demand, with their pages

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from openpts_pages.texts import brief
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
+from openpts_pages.texts import brief
 
 _RAW_DEVICE = "PTS-GEN-05"
 _MOST_RED_LINES = 2

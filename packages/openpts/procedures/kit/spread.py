@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from openpts.analysis.run_comparison import ADVISED_RUNS, Quality, RunSet
+from openpts.vocabulary.deviation import Deviation
 from openpts_pages import cells
 from openpts_pages.model import Cell
-from openpts.vocabulary.deviation import Deviation
 
 ONE_RUN: Final = "one run: no statement about spread"
 

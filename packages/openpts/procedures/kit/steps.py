@@ -13,16 +13,16 @@ from msgspec.structs import replace
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.rounds import RoundsMean
 from openpts.analysis.uncertainty import blocks_of, of_rounds, of_short_elements
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Col, Plot, PlotName, column_series, grid
-from openpts_pages.measure import NOT_MEASURED, Measure
-from openpts_pages.model import Axis, Cell, Column, Figure, Series, Table
 from openpts.record.reader import StepRecord
 from openpts.units import MB, NS_PER_MS, format_latency_ms
 from openpts.vocabulary.sample import CpuShares, Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.uncertainty import Uncertainty
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Col, Plot, PlotName, column_series, grid
+from openpts_pages.measure import NOT_MEASURED, Measure
+from openpts_pages.model import Axis, Cell, Column, Figure, Series, Table
 
 LINE_COLORS: Final = (2, 3, 1, 6, 4, 5)
 

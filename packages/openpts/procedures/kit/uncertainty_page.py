@@ -10,16 +10,16 @@ from msgspec.structs import replace
 from openpts.analysis.latency import BUCKET_WIDTH
 from openpts.analysis.limited_seconds import HostLimit, limits_of
 from openpts.analysis.uncertainty import WIDTH, Spans, rectangular, with_components
-from openpts_pages import cells
-from openpts_pages.kit import Cells, columns_of, rows_table
-from openpts_pages.measure import Measured
-from openpts_pages.model import Cell, Page, Section, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.engine_overhead import own_latency_ns
 from openpts.vocabulary.uncertainty import Component, Uncertainty, two_digits
+from openpts_pages import cells
+from openpts_pages.kit import Cells, columns_of, rows_table
+from openpts_pages.measure import Measured
+from openpts_pages.model import Cell, Page, Section, Table, Verdict
 
 CLOCK: Final = "clock"
 ENGINE: Final = "engine's share"

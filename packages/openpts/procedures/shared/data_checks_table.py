@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from openpts_pages import cells
-from openpts_pages.kit import rows_table
-from openpts_pages.model import Cell, Table
 from openpts.units import format_capacity
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import DataCheck
+from openpts_pages import cells
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Cell, Table
 
 
 # LSI-ENT-02, LSI-GEN-03

@@ -5,16 +5,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import rows_table
-from openpts_pages.model import Block, Page, Report, Table, Verdict
-from openpts_pages.texts import fact_text
 from openpts.procedures.kit.header import date_and_time, drive_name, purge_method, target_kind
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
 from openpts.report.build import undigested
 from openpts.report.run_part import RunPart, in_order
 from openpts.units import format_capacity
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Block, Page, Report, Table, Verdict
+from openpts_pages.texts import fact_text
 
 _FOOTER = "Short report of openpts, not in the format of SNIA SSS PTS"
 

@@ -2,7 +2,6 @@
 
 from contextlib import AbstractContextManager, nullcontext
 
-from openpts_drives.mounted.directory import DirectoryTarget, refuse_simulated
 from openpts.engine.no_steps import NoSteps
 from openpts.errors import RunFailedError
 from openpts.procedures.kit.procedure import Procedure
@@ -25,6 +24,7 @@ from openpts.vocabulary.command_run import (
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.requests import DriverAnswer, DriverRequest, Script
 from openpts_app.drivers.commands.mounted_device import MountedDevice, mounted_device
+from openpts_drives.mounted.directory import DirectoryTarget, refuse_simulated
 
 
 class CommandDriver(Driver):

@@ -14,11 +14,6 @@ from msgspec import field
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.guard.guard import open_target
-from openpts_host.link.link_tuning import COUNTING
-from openpts_drives.mounted.counts import device_counts
-from openpts_drives.mounted.directory import DirectoryTarget, file_system_fault, is_writable, open_directory, refuse_simulated
-from openpts_drives.mounted.marked_processes import MARK, end_marked
-from openpts_drives.mounted.prepared_drive import PreparedDrive, described
 from openpts.device.targets.target import parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError, failing_as
@@ -46,6 +41,17 @@ from openpts.vocabulary.stimulus import Step
 from openpts_app.drivers.commands.command_process import Ended, ProgramOfTheOperator
 from openpts_app.drivers.commands.page_cache import drop_page_cache
 from openpts_app.drivers.commands.pressure import stall_ns
+from openpts_drives.mounted.counts import device_counts
+from openpts_drives.mounted.directory import (
+    DirectoryTarget,
+    file_system_fault,
+    is_writable,
+    open_directory,
+    refuse_simulated,
+)
+from openpts_drives.mounted.marked_processes import MARK, end_marked
+from openpts_drives.mounted.prepared_drive import PreparedDrive, described
+from openpts_host.link.link_tuning import COUNTING
 
 _DIRECTORY_WORD, _DEVICE_WORD = "{dir}", "{device}"
 _DROPPED: Final = "dropped"

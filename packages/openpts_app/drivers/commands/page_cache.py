@@ -3,8 +3,8 @@
 import os
 from typing import Final
 
-from openpts_host.setting_file import HostSettingError, write_request
 from openpts.system_files import SystemRoots
+from openpts_host.setting_file import HostSettingError, write_request
 
 _ALL: Final = "3"
 """Pages, and the inodes and directory entries of file systems."""

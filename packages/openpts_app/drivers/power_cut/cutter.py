@@ -10,19 +10,19 @@ from typing import Final, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_drives.nvme.power_fail_unit import power_fail_unit
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.errors import RunFailedError, UsageError, failing_as
 from openpts.programs import ProgramError, find_program, run_program
 from openpts.runner.device_under_test import DeviceUnderTest
-from openpts_app.returning_drive import ReturningDrive
-from openpts_sim.simulated_device import SimulatedDevice
 from openpts.system_files import printable
 from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.facts import WriteCacheReport
 from openpts.vocabulary.power_cut import Cut, CutLoad, CutPower
 from openpts_app.drivers.power_cut.stamped_writers import PowerRules, StampedWriters
+from openpts_app.returning_drive import ReturningDrive
+from openpts_drives.nvme.power_fail_unit import power_fail_unit
+from openpts_sim.simulated_device import SimulatedDevice
 
 _LOOK_S: Final = 0.05
 _LONGEST_COMMAND_S: Final = 3600.0

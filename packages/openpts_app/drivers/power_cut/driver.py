@@ -10,12 +10,12 @@ from openpts.record.reader import read_manifest
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, Engine
 from openpts.runner.events import PowerWasCut
-from openpts_app.returning_drive import returning_device
 from openpts.runner.script_runner import ScriptRunner
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.power_cut import Cut, CutPower
 from openpts.vocabulary.requests import DriverRequest, Script
 from openpts_app.drivers.power_cut.cutter import PowerCutter, cutter_of
+from openpts_app.returning_drive import returning_device
 
 
 class PowerCutDriver(Driver):

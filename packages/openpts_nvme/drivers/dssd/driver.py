@@ -3,7 +3,6 @@
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from openpts_sim.simulated_target import names_simulated
 from openpts.engine.no_steps import NoSteps
 from openpts.errors import RunFailedError, TargetError, UsageError, failing_as
 from openpts.record.manifest import Manifest
@@ -22,6 +21,7 @@ from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import asked_sources
 from openpts_nvme.dssd.kept import keep
 from openpts_nvme.dssd.plan import ASK, ASK_AGAIN, FIRMWARE, Look
+from openpts_sim.simulated_target import names_simulated
 
 
 class OcpDriver(Driver):

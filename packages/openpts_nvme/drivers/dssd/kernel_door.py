@@ -11,8 +11,8 @@ from openpts.device.nvme.nvme_admin import send_admin
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
-from openpts_host.setting_file import write_request
 from openpts.system_files import SystemRoots
+from openpts_host.setting_file import write_request
 from openpts_nvme.drivers.dssd.door import Order, Reply
 
 _FABRICS, _PROPERTY_SET, _PROPERTY_GET = 0x7F, 0x00, 0x04

@@ -9,20 +9,19 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.analysis.settling import judge, look_of
-from openpts_pages import cells, measure, ticks
-from openpts_pages.facts_table import items_table
-from openpts_pages.kit import category_axis
-from openpts_pages.measure import Subject, key_of
-from openpts_pages.model import Block, Figure, Page, Series, Table, Verdict
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text
 from openpts.procedures.kit.spread import repeat_figures
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
+from openpts_pages import cells, measure, ticks
+from openpts_pages.facts_table import items_table
+from openpts_pages.kit import category_axis
+from openpts_pages.measure import Subject, key_of
+from openpts_pages.model import Block, Figure, Page, Series, Table, Verdict
 from openpts_practice.rows import BenchmarkProfile, FigureUnit
 from openpts_practice.rows.benchmarks import BenchmarksConditions
 from openpts_practice.rows.conditions import free_space_words
@@ -41,6 +40,7 @@ from openpts_practice.rows.tables import (
     times_of,
     times_table,
 )
+from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
 
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}

@@ -9,13 +9,25 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, whole_minutes
+from openpts.procedures.kit.steps import transpose
+from openpts.units import format_duration
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, grid, labels_axis, page, rows_table, values_of
-from openpts_pages.model import Axis, Block, Cell, Column, Figure, Mark, Page, PlotRule, Row, Series, Table, Verdict
+from openpts_pages.model import (
+    Axis,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Mark,
+    Page,
+    PlotRule,
+    Row,
+    Series,
+    Table,
+    Verdict,
+)
 from openpts_pages.texts import capitalised
-from openpts.procedures.kit.steps import transpose
-from openpts_pts.shared.methodology import nothing_page
-from openpts.units import format_duration
 from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.rows.precon import DriveState
 from openpts_practice.rows.precon.states import (
@@ -28,6 +40,7 @@ from openpts_practice.rows.precon.states import (
     reached_at,
 )
 from openpts_practice.rows.tables import definition_blocks, figure_cell, pass_cells, times_table, value_text
+from openpts_pts.shared.methodology import nothing_page
 
 COLORS: Final = {DriveState.FRESH: 2, DriveState.SEQUENTIAL: 4, DriveState.RANDOM: 3}
 _PRINTED_VALUES: Final = 200

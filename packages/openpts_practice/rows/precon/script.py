@@ -31,7 +31,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
-from openpts_pts.shared.judged_rounds import JudgedRounds
 from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
@@ -59,6 +58,7 @@ from openpts_practice.rows.steps import (
     sequential_writes,
     without_impossible_rows,
 )
+from openpts_pts.shared.judged_rounds import JudgedRounds
 
 
 # LSI-PRE-01, 05

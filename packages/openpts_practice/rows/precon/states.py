@@ -11,7 +11,6 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, minutes_of, starts_ns
-from openpts_pts.analysis.saturation import TrackedStep, disturbed_minutes, steady_round_of, tracked_iops
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.procedures.kit.spread import set_words
 from openpts.record.reader import Run, StepRecord
@@ -23,6 +22,7 @@ from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.rows.precon import DriveState, InitialState, PreconConditions
 from openpts_practice.rows.steps import RowFigure, loss_pct, range_of
 from openpts_practice.rows.tables import MeasuredRow, measured_row, samples_of
+from openpts_pts.analysis.saturation import TrackedStep, disturbed_minutes, steady_round_of, tracked_iops
 
 
 class CourseResults(Struct, frozen=True):

@@ -10,12 +10,12 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.minutes import Piece
-from openpts_pages import cells
-from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Cell, Page, Verdict
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.model import Cell, Page, Verdict
 from openpts_practice.rows import FigureUnit, ProfileRow
 from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, Claim, DataSheetFigure
 from openpts_practice.rows.tables import MeasuredRow

@@ -17,7 +17,6 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
-from openpts_pts.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
@@ -36,6 +35,7 @@ from openpts.vocabulary.workload import WRITE_INTENSIVE
 from openpts_practice.rows.profiles import BENCHMARKS
 from openpts_practice.rows.steps import apply_rows, file_steps, without_impossible_rows
 from openpts_practice.rows.sustained import SustainedConditions
+from openpts_pts.shared.continuous import MINUTES_PER_STEP, transferred_for
 
 FRESH: Final = 1
 SUSTAINED: Final = 2

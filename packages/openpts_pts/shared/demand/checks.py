@@ -5,18 +5,27 @@ from math import fsum
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
+from openpts.units import format_duration, format_significant
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_pts.evidence.check import Check
 from openpts_pts.evidence.evidence import MINUTE_NS, Evidence, RoundRecord, at_least, last_window, lasted
-from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached, unverified
+from openpts_pts.evidence.finding import (
+    Finding,
+    all_of,
+    deviated,
+    met,
+    met_if,
+    not_applicable,
+    not_reached,
+    unverified,
+)
 from openpts_pts.evidence.kept import averages_kept
 from openpts_pts.evidence.measured import mixes
 from openpts_pts.evidence.settings import active_range, cache, demand, stimuli
 from openpts_pts.evidence.tracking import logged_every_minute
 from openpts_pts.shared.demand.conditions import DemandConditions
-from openpts.units import format_duration, format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.verdict import SteadyStateReport
 
 DEMANDS: Final = (32, 16, 8, 6, 4, 2, 1)
 _POINTS: Final = sorted(

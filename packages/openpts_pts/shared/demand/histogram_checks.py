@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from openpts.units import NS_PER_MS, format_latency_ms
+from openpts.vocabulary.phase import Phase
 from openpts_pts.evidence.check import Check
 from openpts_pts.evidence.evidence import Evidence
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if
@@ -10,8 +12,6 @@ from openpts_pts.evidence.measured import mix_text, mixes
 from openpts_pts.evidence.settings import stimuli
 from openpts_pts.evidence.tracking import logged_every_minute
 from openpts_pts.shared.demand.checks import all_writes, average_at
-from openpts.units import NS_PER_MS, format_latency_ms
-from openpts.vocabulary.phase import Phase
 
 _ART_LIMIT_NS: Final = 5 * NS_PER_MS
 _MAXIMUM, _MINIMUM, _FIRST_MIDDLE = 1, 2, 3

@@ -11,6 +11,10 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import minutes_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, response_times
+from openpts.record.reader import StepRecord
+from openpts.units import MB, format_duration, format_latency_ms
+from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import StepState
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Plot, PlotName, page, rows_table
@@ -18,10 +22,6 @@ from openpts_pages.model import Block, Cell, Figure, Page, Series, Table, Verdic
 from openpts_pts.shared.confidence_page import histogram_figure, histogram_table, percentile_cell
 from openpts_pts.shared.demand.words import DemandRun, choice_rule, point_text
 from openpts_pts.shared.minutes_table import elapsed_column, minute_columns, minute_row, minutes_axis
-from openpts.record.reader import StepRecord
-from openpts.units import MB, format_duration, format_latency_ms
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
 
 _VALUE_COLOR: Final = 2
 _OUTLIER_FACTOR: Final = 10

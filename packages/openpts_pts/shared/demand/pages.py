@@ -10,13 +10,26 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts_pages import cells, ticks
-from openpts_pages.kit import NO_ROUND, Col, Plot, PlotName, category_axis, column_series, grid, heads_of, page, plot_page, table, values_of
-from openpts_pages.model import Axis, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
 from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, columns_of
+from openpts.units import NS_PER_MS
+from openpts_pages import cells, ticks
+from openpts_pages.kit import (
+    NO_ROUND,
+    Col,
+    Plot,
+    PlotName,
+    category_axis,
+    column_series,
+    grid,
+    heads_of,
+    page,
+    plot_page,
+    table,
+    values_of,
+)
+from openpts_pages.model import Axis, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
 from openpts_pts.shared.demand.results import OperatingPoint, PointResults
 from openpts_pts.shared.demand.words import DemandRun, choice_rule, choice_sentence
-from openpts.units import NS_PER_MS
 
 _MEAN_COLOR: Final = 6
 _RANGE_COLOR: Final = 0

@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from openpts.analysis.rounds import MeasurementWindow, RoundsMean, consecutive_rounds, measurement_window
 from openpts.analysis.steady_state import disturbed_rounds, judge
-from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.verdict import SteadyStateReport
+from openpts_pts.shared.demand.conditions import DemandConditions
 
 _KNEE_FACTOR = 2
 

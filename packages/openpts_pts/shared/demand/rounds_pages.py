@@ -11,19 +11,24 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Cells, Col, Plot, grid, page, rows_table
-from openpts_pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
-from openpts_pages.ticks import TimeAxis
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT
-from openpts_pts.shared.demand.words import DemandRun, point_text, steady_state_sentence
-from openpts_pts.shared.minutes_table import elapsed_cell, elapsed_column, minute_row
-from openpts_pts.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason, window_band
-from openpts_pts.shared.window_page import Window, window_page
 from openpts.record.reader import StepRecord
 from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Cells, Col, Plot, grid, page, rows_table
+from openpts_pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts_pages.ticks import TimeAxis
+from openpts_pts.shared.demand.words import DemandRun, point_text, steady_state_sentence
+from openpts_pts.shared.minutes_table import elapsed_cell, elapsed_column, minute_row
+from openpts_pts.shared.steady_state_pages import (
+    height_over_rounds,
+    round_columns,
+    rounds_reason,
+    window_band,
+)
+from openpts_pts.shared.window_page import Window, window_page
 
 _COLORS: Final = 8
 

@@ -13,11 +13,6 @@ from msgspec.structs import replace
 from openpts.analysis.rounds import measurement_window
 from openpts.errors import UsageError
 from openpts.procedures.kit.standard import Standard
-from openpts_pts.shared.demand.conditions import DemandConditions
-from openpts_pts.shared.demand.results import OperatingPoint, PointResults, chosen_points, operating_points
-from openpts_pts.shared.judged_rounds import JudgedRounds
-from openpts_pts.shared.sequential_writes import written_in_sequence
-from openpts_pts.shared.tracking import script as tracking
 from openpts.units import KIB, NS_PER_S, format_block_size
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
@@ -34,6 +29,11 @@ from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import Workload, workload_on
+from openpts_pts.shared.demand.conditions import DemandConditions
+from openpts_pts.shared.demand.results import OperatingPoint, PointResults, chosen_points, operating_points
+from openpts_pts.shared.judged_rounds import JudgedRounds
+from openpts_pts.shared.sequential_writes import written_in_sequence
+from openpts_pts.shared.tracking import script as tracking
 
 _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
 

@@ -4,17 +4,17 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_pages.kit import PlotName, Required
-from openpts_pages.model import Verdict
 from openpts.procedures.kit.header import of_cycle
-from openpts_pts.shared.demand.conditions import DemandConditions
-from openpts_pts.shared.demand.results import DemandResults, OperatingPoint, analyze_demand
-from openpts_pts.shared.steady_state_pages import judged_sentence, rounds_reason
-from openpts_pts.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
 from openpts.units import format_block_size, format_latency_ms
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.workload import Workload
+from openpts_pages.kit import PlotName, Required
+from openpts_pages.model import Verdict
+from openpts_pts.shared.demand.conditions import DemandConditions
+from openpts_pts.shared.demand.results import DemandResults, OperatingPoint, analyze_demand
+from openpts_pts.shared.steady_state_pages import judged_sentence, rounds_reason
+from openpts_pts.shared.tracking.pages import TrackedPhase, tracked_phase
 
 
 class Names(Struct, frozen=True):

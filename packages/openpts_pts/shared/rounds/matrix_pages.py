@@ -9,18 +9,18 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.rounds import test_point
-from openpts_pages import cells, ticks
-from openpts_pages.kit import NO_ROUND, Col, Plot, PlotName, category_axis, grid, heat_map, page, values_of
-from openpts_pages.model import Block, Cell, Column, Figure, Page, Repeat, Series, Table, Verdict
 from openpts.procedures.kit.drive_work.energy_page import NO_METER, efficiency_cell, power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT
-from openpts_pts.shared.rounds.results import TAIL_PERCENTILE, MatrixCell, RoundTestResults
 from openpts.record.reader import Run, StepRecord
 from openpts.units import block_size_kib
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
+from openpts_pages import cells, ticks
+from openpts_pages.kit import NO_ROUND, Col, Plot, PlotName, category_axis, grid, heat_map, page, values_of
+from openpts_pages.model import Block, Cell, Column, Figure, Page, Repeat, Series, Table, Verdict
+from openpts_pts.shared.rounds.results import TAIL_PERCENTILE, MatrixCell, RoundTestResults
 
 ToCell = Callable[[MatrixCell], Cell]
 

@@ -10,7 +10,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution, ios_needed
-from openpts_pts.analysis.one_pass import WINDOWS
 from openpts.analysis.response_times import response_times
 from openpts.analysis.rounds import (
     CompleteRound,
@@ -24,8 +23,6 @@ from openpts.analysis.rounds import (
 from openpts.analysis.uncertainty import WIDTH, Block, of_rounds, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
-from openpts_pts.shared.one_pass import OnePass
-from openpts_pts.shared.rounds.conditions import RoundConditions
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.phase import Phase
@@ -33,6 +30,9 @@ from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
+from openpts_pts.analysis.one_pass import WINDOWS
+from openpts_pts.shared.one_pass import OnePass
+from openpts_pts.shared.rounds.conditions import RoundConditions
 
 TAIL_PERCENTILE: Final = 99.999
 

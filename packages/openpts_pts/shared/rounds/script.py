@@ -8,11 +8,6 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts_pts.shared.judged_rounds import JudgedRounds
-from openpts_pts.shared.one_pass import condition_in_one_pass
-from openpts_pts.shared.rounds.conditions import RoundConditions
-from openpts_pts.shared.rounds.short_rounds import Window, first_round, following_round
-from openpts_pts.shared.sequential_writes import written_in_sequence
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Outcome, Script, ScriptPart, samples_in
 from openpts.vocabulary.sample import Sample
@@ -20,6 +15,11 @@ from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts.vocabulary.workload import simple_workload
+from openpts_pts.shared.judged_rounds import JudgedRounds
+from openpts_pts.shared.one_pass import condition_in_one_pass
+from openpts_pts.shared.rounds.conditions import RoundConditions
+from openpts_pts.shared.rounds.short_rounds import Window, first_round, following_round
+from openpts_pts.shared.sequential_writes import written_in_sequence
 
 C = TypeVar("C", bound=RoundConditions)
 

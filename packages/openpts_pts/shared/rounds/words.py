@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts_pages.measure import Measured
-from openpts_pages.model import Verdict
 from openpts.procedures.kit.header import (
     Rows,
     data_text,
@@ -13,11 +11,13 @@ from openpts.procedures.kit.header import (
     setup_rows,
     stimulus_rows,
 )
-from openpts_pts.shared.rounds.results import RoundTestResults
-from openpts_pts.shared.steady_state_pages import HasWindow, rounds_reason
 from openpts.record.reader import Run
 from openpts.units import format_block_size, format_duration
 from openpts.vocabulary.verdict import RoundPoint
+from openpts_pages.measure import Measured
+from openpts_pages.model import Verdict
+from openpts_pts.shared.rounds.results import RoundTestResults
+from openpts_pts.shared.steady_state_pages import HasWindow, rounds_reason
 
 
 def summary_state(results: HasWindow) -> str:

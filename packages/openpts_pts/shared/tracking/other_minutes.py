@@ -13,12 +13,12 @@ from msgspec import Struct
 
 from openpts.analysis.minutes import pieces_between, sum_parts
 from openpts.analysis.steady_state import judge
-from openpts_pages import cells
-from openpts_pages.model import Verdict
 from openpts.procedures.kit.steps import summarize
 from openpts.units import format_duration
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.verdict import SteadyStateReport
+from openpts_pages import cells
+from openpts_pages.model import Verdict
 
 # A minute of which less was measured is no record of it.
 _LEAST: Final = 0.5

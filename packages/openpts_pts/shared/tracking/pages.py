@@ -11,21 +11,26 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts_pages import cells, ticks
-from openpts_pages.kit import Plot, PlotName, page, rows_table
-from openpts_pages.model import Axis, Band, Cell, Column, Page, Series, Table, Verdict
-from openpts_pages.ticks import TimeAxis
 from openpts.procedures.kit.steps import ART, IOPS, MRT
-from openpts_pts.shared.minutes_table import elapsed_column, minute_columns, minute_row, minutes_axis
-from openpts_pts.shared.steady_state_pages import height_over_rounds, judged_sentence, round_columns, window_band
-from openpts_pts.shared.tracking.other_minutes import OtherMinutes, other_minutes, other_minutes_verdicts
-from openpts_pts.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
-from openpts_pts.shared.window_page import Window, window_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
+from openpts_pages import cells, ticks
+from openpts_pages.kit import Plot, PlotName, page, rows_table
+from openpts_pages.model import Axis, Band, Cell, Column, Page, Series, Table, Verdict
+from openpts_pages.ticks import TimeAxis
+from openpts_pts.shared.minutes_table import elapsed_column, minute_columns, minute_row, minutes_axis
+from openpts_pts.shared.steady_state_pages import (
+    height_over_rounds,
+    judged_sentence,
+    round_columns,
+    window_band,
+)
+from openpts_pts.shared.tracking.other_minutes import OtherMinutes, other_minutes, other_minutes_verdicts
+from openpts_pts.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
+from openpts_pts.shared.window_page import Window, window_page
 
 ROUND_WORD = "Tracking Round"
 _VALUE_COLOR = 2

@@ -7,11 +7,11 @@ tracking round k is what lies between two tracked minutes, and the tracked minut
 
 from msgspec import Struct
 
-from openpts_pts.shared.judged_rounds import JudgedRounds
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ScriptPart, samples_in
 from openpts.vocabulary.stimulus import Step, Stimulus, Stream
 from openpts.vocabulary.stop import Duration
+from openpts_pts.shared.judged_rounds import JudgedRounds
 
 
 class Tracking(Struct, frozen=True):

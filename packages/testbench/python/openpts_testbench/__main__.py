@@ -13,10 +13,10 @@ from msgspec.structs import replace
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
-from openpts_sim.simulated_target import parse_simulated_target
 from openpts.errors import OpenptsError, UsageError
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.vocabulary.document import Document
+from openpts_sim.simulated_target import parse_simulated_target
 from openpts_testbench.overrides import read_overrides
 from openpts_testbench.serve import ServeOrder, checked_address, host_and_port, serve_drive
 from openpts_testbench.served_drive import Access, Faults, ServedDrive

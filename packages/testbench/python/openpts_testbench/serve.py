@@ -17,13 +17,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.guard.guard import open_contents
-from openpts_sim.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget
 from openpts.errors import UsageError
-from openpts_sim.simulated_device import check_faults, size_and_scale
-from openpts_sim.presets import load_preset
 from openpts.system_files import SystemRoots
 from openpts.units import GB
 from openpts.vocabulary.consent import Consent
+from openpts_sim.presets import load_preset
+from openpts_sim.simulated_device import check_faults, size_and_scale
+from openpts_sim.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget
 from openpts_testbench.served_drive import OPEN, SOUND, Access, DriveNames, Faults, ServedDrive
 
 HostKeys = tuple[bytes, bytes | None]

@@ -5,7 +5,6 @@ from functools import cache
 from msgspec import structs
 from msgspec.structs import replace
 
-from openpts_pages.model import Page, Section
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.dips_page import (
     LoadDip,
@@ -20,6 +19,7 @@ from openpts.procedures.kit.drive_work.media_page import media_measures, media_p
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
+from openpts_pages.model import Page, Section
 
 
 def with_drive_work(content: ReportContent, run: Run) -> ReportContent:

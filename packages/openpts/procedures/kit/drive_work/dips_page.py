@@ -8,15 +8,15 @@ from msgspec import Struct
 
 from openpts.analysis.dips import SHARE, WINDOW, Dip, dips_of
 from openpts.analysis.energy import counter_change
-from openpts_pages import cells
-from openpts_pages.kit import Col, table
-from openpts_pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import StepRecord
 from openpts.units import GB, MB, NS_PER_S, format_duration
 from openpts.vocabulary.sample import DRIVE_MEDIA_WRITES, Interval
 from openpts.vocabulary.stimulus import ClosedLoop
+from openpts_pages import cells
+from openpts_pages.kit import Col, table
+from openpts_pages.model import Cell, Page, Verdict
 
 _PRINTED_CELLS: Final = 240
 _MOST: Final = 100

@@ -6,14 +6,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts_pages import cells
-from openpts_pages.kit import Col, table
-from openpts_pages.measure import Measure, Measured, Subject, key_of
-from openpts_pages.model import Cell, Page, Verdict
 from openpts.procedures.kit.drive_work.work import DriveWork, PhaseWork
 from openpts.record.reader import StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
+from openpts_pages import cells
+from openpts_pages.kit import Col, table
+from openpts_pages.measure import Measure, Measured, Subject, key_of
+from openpts_pages.model import Cell, Page, Verdict
 
 _ABSENT: Final = "too few samples"
 NO_METER: Final = "nothing metered the drive: see --power-command"

@@ -6,13 +6,13 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.procedures.kit.drive_work.work import DriveWork, Span
+from openpts.units import GB, MB, NS_PER_S
+from openpts.vocabulary.better import Better
 from openpts_pages import cells
 from openpts_pages.kit import Col, table
 from openpts_pages.measure import Measure, Measured, Subject, key_of
 from openpts_pages.model import Block, Cell, Page, Verdict
-from openpts.procedures.kit.drive_work.work import DriveWork, Span
-from openpts.units import GB, MB, NS_PER_S
-from openpts.vocabulary.better import Better
 
 
 class MediaWrites(Struct, frozen=True):

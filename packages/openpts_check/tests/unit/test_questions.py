@@ -1,0 +1,163 @@
+"""Questions to simulated drives, of which the answer is known beforehand, and to made-up purposes."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
+
+from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.record.reader import Run, read_run
+from openpts.vocabulary.limit import Judgement
+from openpts_check.answer import answer_of
+from openpts_check.cli.check import check
+from openpts_check.purpose import purpose_named, purpose_names
+from openpts_compare.cli.verify import verify
+from tests.support.oracle_presets import write_oracle
+from tests.support.plugin_folders import installed
+from tests.support.transcript import Transcript
+
+ALL_OUT, CAMERA = 0, 1
+
+
+def asked(*words: str, cwd: Path) -> tuple[Any, int]:
+    """The object that a question prints, and its exit code."""
+    ended = CliRunner().invoke(
+        check, [*words, "--json", "--no-report", "--out", str(cwd / "run")], standalone_mode=False
+    )
+    assert ended.exception is None, ended.exception
+    return json.loads(ended.stdout), ended.return_value
+
+
+def figure(answer: Any, key: str) -> Any:
+    return next(one for one in answer["figures"] if one["key"] == key)
+
+
+@pytest.mark.parametrize(
+    ("iops", "code", "judgements"),
+    [
+        ([200.0, 1000.0] * 2, 0, ["pass", "pass", "pass"]),
+        ([50.0, 1000.0] * 2, LimitError.exit_code, ["fail", "fail", "pass"]),
+        # one of two repeats is below 90 MB/s: 86 blocks of 1 MiB a second are
+        ([60.0, 1000.0, 200.0, 1000.0], NoVerdictError.exit_code, ["no verdict", "no verdict", "pass"]),
+    ],
+)
+def test_a_recording_is_answered_by_what_the_drive_follows(tmp_path, iops, code, judgements) -> None:
+    """Writes of 1 MiB at so many a second in each load: all out, then at the camera's rate, twice."""
+    drive = f"sim:{write_oracle(tmp_path, iops)}"
+    words = ("--for", "record", "--size", "128MiB", "--repeats", "2", "--minutes", "0.1", "--seed", "1")
+    answer, exit_code = asked(drive, *words, cwd=tmp_path)
+    assert [one["judgement"] for one in answer["figures"]] == judgements
+    assert exit_code == code
+    expected = [rate * 1024**2 / 1e6 for rate in iops[::2]]
+    assert figure(answer, "write_rate")["repeats"] == pytest.approx(expected, rel=0.02)
+
+
+def test_a_camera_that_the_disk_cant_follow_waits(tmp_path) -> None:
+    """At 43 blocks/s, half of what the camera makes, blocks wait for the whole buffer of half a second."""
+    drive = f"sim:{write_oracle(tmp_path, [200.0, 43.0] * 2)}"
+    words = ("--for", "record", "--size", "128MiB", "--repeats", "2", "--minutes", "0.2", "--seed", "1")
+    answer, exit_code = asked(drive, *words, cwd=tmp_path)
+    assert figure(answer, "longest_gap")["judgement"] == "fail"
+    assert exit_code == LimitError.exit_code
+    assert answer["next"] == [purpose_named("record").figures[2].remedy]
+
+
+@pytest.mark.parametrize("purpose", purpose_names())
+def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path, purpose) -> None:
+    words = ("--for", purpose, "--minutes", "0.2", "--seed", "1")
+    answer, exit_code = asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
+    assert exit_code == 0
+    assert answer["answer"] == "pass"
+    assert {one["judgement"] for one in answer["figures"]} == {"pass"}
+    again = CliRunner().invoke(check, [str(tmp_path / "run"), "--json"], standalone_mode=False)
+    assert json.loads(again.stdout) == answer, "the answer is a function of the record"
+    twice = CliRunner().invoke(check, [str(tmp_path / "run"), "--for", purpose], standalone_mode=False)
+    assert isinstance(twice.exception, UsageError)
+
+
+@pytest.mark.parametrize("purpose", purpose_names())
+def test_each_purpose_says_what_its_bounds_are_and_who_published_them(purpose) -> None:
+    found = purpose_named(purpose)
+    assert len(found.figures) == 3
+    assert all(one.bound.source and one.remedy for one in found.figures)
+    assert found.question.endswith("?")
+    assert found.mistakes
+
+
+def test_booting_is_the_question_of_building() -> None:
+    assert purpose_named("boot") is purpose_named("build")
+
+
+def test_heat_is_asked_for(tmp_path) -> None:
+    words = ("--for", "stream", "--minutes", "0.2", "--repeats", "2", "--heated", "0.1", "--seed", "1")
+    answer, _ = asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
+    assert figure(answer, "after_heat")["value"] == pytest.approx(100, rel=0.05)
+
+
+def test_the_screen(tmp_path, snapshot, monkeypatch) -> None:
+    """One screen: the answer, its figures with their bounds, how sure, what next."""
+    monkeypatch.chdir(tmp_path)
+    drive = f"sim:{write_oracle(Path(), [50.0, 1000.0] * 2)}"
+    words = ("--for", "record", "--size", "128MiB", "--repeats", "2", "--minutes", "0.1", "--seed", "1")
+    ended = CliRunner().invoke(check, [drive, *words, "--no-report", "--out", "run"], standalone_mode=False)
+    assert ended.output == snapshot.use_extension(Transcript)
+
+
+def test_the_report_repeats_the_record(tmp_path) -> None:
+    words = ("--for", "kv", "--minutes", "0.2", "--seed", "1", "--out", str(tmp_path / "run"))
+    CliRunner().invoke(check, ["sim:enterprise-tlc?capacity=16GB&scale=1", *words], standalone_mode=False)
+    ended = CliRunner().invoke(verify, [str(tmp_path / "run")], standalone_mode=False)
+    assert ended.exception is None, ended.output
+
+
+def slowed_down(run: Run) -> Run:
+    """As if its log had counted a change to a slower thermal state."""
+    first, last = (
+        replace(record, reading=replace(record.reading, values={"throttle_events": events}))
+        for record, events in zip((run.health[0], run.health[-1]), (4, 5), strict=True)
+    )
+    return replace(run, health=(first, last))
+
+
+def test_a_drive_that_was_throttled_fails_nothing(tmp_path) -> None:
+    drive = f"sim:{write_oracle(tmp_path, [50.0, 1000.0] * 2)}"
+    words = ("--for", "record", "--size", "128MiB", "--repeats", "2", "--minutes", "0.1", "--seed", "1")
+    asked(drive, *words, cwd=tmp_path)
+    run = read_run(tmp_path / "run")
+    assert answer_of(run).judgement is Judgement.FAIL
+    answer = answer_of(slowed_down(run))
+    assert answer.judgement is Judgement.NO_VERDICT
+    assert answer.reason == "the drive was throttled by heat"
+
+
+PURPOSE_OF_OTHERS = """
+from openpts.vocabulary.stimulus import AccessPattern, Stimulus, Stream
+from openpts_check.purpose import Bound, Figure, Load, Purpose
+from openpts_check.seen import iops
+
+def loads(asked):
+    reads = Stimulus.of(AccessPattern.RANDOM, 4096, 100, 1, 1, asked.part)
+    return (Load("reads", (Stream(reads, "reads"),)),)
+
+figure = Figure("reads", "Reads", "IOPS", lambda seen: iops(seen.of("reads")), Bound(100, "me", True), "wait")
+PURPOSE = Purpose("games", "Games", "Is it fun?", 10**8, 10**6, 1.0, loads, (figure,))
+"""
+
+
+def test_a_purpose_of_others_comes_in_by_the_same_door(tmp_path, monkeypatch) -> None:
+    installed(tmp_path, "gamer", PURPOSE_OF_OTHERS, {"purpose.games": "gamer:PURPOSE"})
+    monkeypatch.syspath_prepend(tmp_path)
+    from openpts.plugins import packages  # noqa: PLC0415 its cache is that of another sys.path
+
+    packages.cache_clear()
+    try:
+        assert purpose_names()[-1] == "games"
+        drive = f"sim:{write_oracle(tmp_path, [5000.0])}"
+        answer, exit_code = asked(drive, "--for", "games", "--repeats", "2", cwd=tmp_path)
+    finally:
+        packages.cache_clear()
+    assert exit_code == 0
+    assert answer["question"] == "Is it fun?"

@@ -1,0 +1,148 @@
+"""A record whose tables lead to the same pages again and again is refused by all that reads it."""
+
+import sqlite3
+import struct
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from msgspec.structs import replace
+
+from openpts.cli.main import cli
+from openpts.errors import RecordError
+from openpts.record.health import TelemetryPoint
+from openpts.record.last_step import last_step
+from openpts.record.reader import Run, read_manifest, read_run, refuse_other_histograms, stored_ledger
+from openpts.record.schema import PAGE_BYTES
+from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts_compare.record_check import check_record
+from openpts_pts.tests.unit.test_run_folder import DEVIATION, manifest, round_place, sample
+from openpts_web.documents import page_of_folder
+from tests.support.processes import in_process
+
+_LEVELS = 15
+_LEAF_OF_TABLE, _LEAF_OF_INDEX = 13, 10
+_PAGES_AT = 28
+"""In the file's header: how many pages it has."""
+
+_TABLES = ("manifest", "step", "interval", "telemetry", "sqlite_schema")
+
+
+def _record(folder: Path) -> Path:
+    with closing(RunWriter.create(folder, manifest())) as writer:
+        for position in range(3):
+            writer.add_step(round_place(1, position), sample())
+        writer.add_deviations((DEVIATION,) * 3)
+        writer.add_telemetry([TelemetryPoint(number, "temperature_c", 40.0) for number in range(3)])
+    return folder
+
+
+def _interior(kind: int, cell: bytes, children: list[int], before: bytes) -> bytes:
+    """A page of the b-tree with these children, each but the last with a cell, behind a header."""
+    cells = [struct.pack(">I", child) + cell for child in children[:-1]]
+    places = [PAGE_BYTES - (number + 1) * len(one) for number, one in enumerate(cells)]
+    head = struct.pack(">BHHHBI", kind - 8, 0, len(cells), min(places), 0, children[-1])
+    head = before + head + struct.pack(f">{len(places)}H", *places)
+    return head + bytes(min(places) - len(head)) + b"".join(reversed(cells))
+
+
+def _smallest_cell(leaf: bytes) -> bytes:
+    """What an interior page of an index has in front of each child but the last."""
+    (count,) = struct.unpack_from(">H", leaf, 3)
+    places = sorted(struct.unpack_from(f">{count}H", leaf, 8))
+    cells = [leaf[begin:end] for begin, end in zip(places, [*places[1:], len(leaf)], strict=True)]
+    return min(cells, key=len)
+
+
+def _root_of(database: Path, table: str) -> int:
+    with closing(sqlite3.connect(database)) as connection:
+        query = "SELECT rootpage FROM sqlite_schema WHERE name = ?"
+        found = connection.execute(query, [table]).fetchone()
+    return int(found[0]) if found else 1
+
+
+def _forged(folder: Path, table: str, children: Callable[[int, int, int], list[int]], levels: int) -> Path:
+    """The record of a table with pages above its rows: ``children`` of a page, by its number, that of the
+    next, and how many have room.
+    """
+    database = _record(folder) / DATABASE_NAME
+    root = _root_of(database, table)
+    raw = bytearray(database.read_bytes())
+    pages = len(raw) // PAGE_BYTES
+    header = raw[:100] if root == 1 else b""
+    page = raw[(root - 1) * PAGE_BYTES + len(header) : root * PAGE_BYTES]
+    kind, rows = page[0], struct.unpack_from(">H", page, 3)[0]
+    assert kind in {_LEAF_OF_TABLE, _LEAF_OF_INDEX}
+    cell = b"\x01" if kind == _LEAF_OF_TABLE else _smallest_cell(page)
+    room = min(500, (PAGE_BYTES - 200) // (len(cell) + 6))
+    above, leaf = [root, *range(pages + 1, pages + levels)], pages + levels
+    made = {
+        number: _interior(kind, cell, children(number, following, room), header if number == root else b"")
+        for number, following in zip(above, [*above[1:], leaf], strict=True)
+    }
+    head_bytes = 8 + 2 * rows
+    made[leaf] = page[:head_bytes] + bytes(len(header)) + page[head_bytes:]  # cells are where they were
+    raw += bytes(levels * PAGE_BYTES)
+    for number, content in made.items():
+        raw[(number - 1) * PAGE_BYTES : number * PAGE_BYTES] = content
+    struct.pack_into(">I", raw, _PAGES_AT, len(raw) // PAGE_BYTES)
+    database.write_bytes(raw)
+    return folder
+
+
+def _again_and_again(folder: Path, table: str) -> Path:
+    return _forged(folder, table, lambda _, following, room: [following] * room, _LEVELS)
+
+
+def _itself(folder: Path, table: str) -> Path:
+    return _forged(folder, table, lambda own, following, room: [following] + [own] * (room - 1), 1)
+
+
+def _told(reader: Callable[[], object]) -> str:
+    """What comes of reading, in a process of its own: SQLite can't be interrupted in ours."""
+
+    def told() -> str:
+        try:
+            return f"read: {reader()}"
+        except RecordError as error:
+            return str(error)
+
+    return str(in_process(told))
+
+
+def _typed(*words: str | Path) -> str:
+    ended = CliRunner().invoke(cli, [str(word) for word in words])
+    return f"{ended.output}{ended.exception or ''}"
+
+
+@pytest.mark.parametrize("forge", [_again_and_again, _itself])
+@pytest.mark.parametrize("table", _TABLES)
+def test_a_table_that_leads_to_the_same_pages_is_refused(tmp_path, table, forge) -> None:
+    folder = forge(tmp_path / "run", table)
+    why = _told(lambda: read_run(folder))
+    assert why.startswith(f"can't read {folder / DATABASE_NAME}: "), why
+
+
+@pytest.mark.parametrize(
+    ("table", "reader"),
+    [
+        ("manifest", read_manifest),
+        ("manifest", page_of_folder),
+        ("step", last_step),
+        ("step", lambda folder: _typed("report", folder)),
+        ("manifest", check_record),
+        ("step", lambda folder: _typed("resume", folder)),
+        ("deviation", stored_ledger),
+        ("interval", lambda folder: refuse_other_histograms(replace(_sound(folder), folder=folder))),
+    ],
+    ids=["manifest", "serve", "last step", "report", "verify", "resume", "ledger", "histograms"],
+)
+def test_all_that_read_a_record_end(tmp_path, table, reader) -> None:
+    folder = _again_and_again(tmp_path / "run", table)
+    assert "it is damaged: its tables lead to the same rows again and again" in _told(lambda: reader(folder))
+
+
+def _sound(folder: Path) -> Run:
+    return read_run(_record(folder.with_name("sound")))

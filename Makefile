@@ -92,7 +92,7 @@ samples: $(VENV)/.built  ## build/samples: a report of every test, from simulate
 	$(BIN)/openpts report $(SAMPLES)/enterprise --style short
 	$(BIN)/openpts compare $(SAMPLES)/enterprise $(SAMPLES)/client --out $(SAMPLES)/comparison
 
-test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core: with no plug-in importable
+test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core
 
 test-full: test-rust test-python-full  ## all tests, in all their cases
 
@@ -106,7 +106,7 @@ test-build:  # what test-rust runs, while the processors have nothing else to do
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab --ignore tests/crash
 
 test-python: setup
-	$(PYTEST) --sample $(if $(P),--package $(P))
+	$(PYTEST) --sample $(if $(P),packages/openpts$(if $(filter core,$(P)),,_$(P))/tests)
 
 test-python-full: setup
 	$(PYTEST)
@@ -114,11 +114,11 @@ test-python-full: setup
 # It mounts another root and leaves it as another user; slow tests add little there.
 ANYWHERE := $(BIN)/python -m tests.support.anywhere -p no:cacheprovider -n $(JOBS) --dist worksteal --sample
 test-anywhere: setup  ## tests as user 1000, in an overlay without io_uring, terminals and loop devices; needs root
-	$(ANYWHERE) tests/unit tests/device
+	$(ANYWHERE) $(wildcard packages/*/tests/unit packages/*/tests/device) tests/repository
 
 test-anywhere-sample: setup  ## of these what depends on all that (2 minutes)
 	$(ANYWHERE) tests/repository/test_visible_output.py packages/openpts_drives/tests/unit/test_devices.py packages/openpts_traces/tests/unit/cli/test_trace.py \
-	  packages/openpts/tests/unit/device/test_allocation.py packages/openpts/tests/unit/device/test_scratch_file.py tests/unit/engine packages/openpts/tests/device/test_io.py \
+	  packages/openpts/tests/unit/device/test_allocation.py packages/openpts/tests/unit/device/test_scratch_file.py packages/openpts/tests/unit/engine packages/openpts/tests/device/test_io.py \
 	  packages/openpts_batch/tests/device/test_claims_on_loop.py packages/openpts/tests/device/test_run_on_a_file.py
 
 # One virtual machine for a file: it must not be booted in two processes.

@@ -91,7 +91,7 @@ def _compile_own_share(config: pytest.Config) -> None:
 
 
 def _module(file: Path) -> str:
-    """The name by which pytest imports a file: packages are imported from their folder, tests from the root."""
+    """The name by which pytest imports a file: packages from their folder, tests from the root."""
     parts = file.with_suffix("").parts
     return ".".join(parts[parts[0] == "packages" :])
 

@@ -51,6 +51,7 @@ def marked_proofs(root: Path) -> Proofs:
     known = (*by_id(), *all_practices())
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for path, read in (
+        *((path, _python_marks) for path in sorted(root.glob("packages/*/tests/**/test_*.py"))),
         *((path, _python_marks) for path in sorted((root / "tests").rglob("test_*.py"))),
         *((path, _rust_marks) for path in sorted((root / "rust").rglob("*.rs"))),
     ):

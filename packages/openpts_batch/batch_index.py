@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Final
 
 import jinja2
 from msgspec import Struct
@@ -24,8 +23,7 @@ from openpts.report.sources import read_for_report
 from openpts.run_folder_files import write_files
 from openpts.units import format_count
 from openpts.vocabulary.verdict import SteadyState
-
-_TEMPLATES: Final = Path(__file__).parent / "templates"
+from openpts_pages.html import TEMPLATES
 
 
 class IndexRow(Struct, frozen=True):
@@ -62,7 +60,7 @@ def write_batch_index(folder: Path, batch: Batch) -> Path:
     ]
     mark, rows = _common_mark(rows, records)
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,

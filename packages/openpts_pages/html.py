@@ -14,8 +14,8 @@ from openpts_pages.plots.series import slot_of
 from openpts_pages.plots.svg import inline_svg
 from openpts_pages.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
 
-_TEMPLATES: Final = Path(__file__).parent / "templates"
-VEGA: Final = _TEMPLATES / "vega.js.zlib"
+TEMPLATES: Final = Path(__file__).parent / "templates"
+VEGA: Final = TEMPLATES / "vega.js.zlib"
 _SCRIPTS: Final = ("values", "views", "cursor", "tables", "page")
 _LONGEST_TABLE: Final = 200
 _LEAST_VALUES_TO_COLOUR: Final = 3
@@ -52,7 +52,7 @@ def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool
 @cache
 def _template() -> jinja2.Template:
     return jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -131,7 +131,7 @@ def _script() -> str:
 
 
 def _text(name: str) -> str:
-    return (_TEMPLATES / name).read_text(encoding="utf-8")
+    return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
 def rows_markup(table: Table, titles: Mapping[str, str]) -> Markup:

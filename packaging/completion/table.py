@@ -12,9 +12,9 @@ import click
 
 from openpts.cli.main import cli
 from openpts.parameters.shipped_plans import shipped_names
-from openpts_sim.presets import shipped_presets
 from openpts_check.purpose import purpose_names
 from openpts_practice.rows.profiles import BENCHMARKS
+from openpts_sim.presets import shipped_presets
 
 PRESETS = [preset.name for preset in shipped_presets()]
 TARGETS = ["DRIVE", "FILE", *(f"sim:{name}" for name in PRESETS)]

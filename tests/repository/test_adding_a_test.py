@@ -28,9 +28,12 @@ MOST_LINES = 150
 def tree(tmp_path_factory) -> Path:
     """A copy of the packages with what the page adds, and the metadata that it is found by."""
     tree = tmp_path_factory.mktemp("tree")
-    packages, unwanted = tree / "python", shutil.ignore_patterns("__pycache__", "_native*")
-    shutil.copytree(ROOT / "python", packages, ignore=unwanted)
-    for native in (ROOT / "python" / "openpts").glob("_native*"):
+    packages, unwanted = (
+        tree / "packages",
+        shutil.ignore_patterns("__pycache__", "_native*", "tests", "testbench"),
+    )
+    shutil.copytree(ROOT / "packages", packages, ignore=unwanted)
+    for native in (ROOT / "packages" / "openpts").glob("_native*"):
         (packages / "openpts" / native.name).symlink_to(native)
     for name, content in FILES.items():
         (tree / name).parent.mkdir(exist_ok=True)
@@ -49,7 +52,7 @@ def openpts(tree: Path, *words: str) -> str:
     ended = subprocess.run(
         [sys.executable, "-c", program, *words],
         cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree / "python"), "COLUMNS": "80"},
+        env={**os.environ, "PYTHONPATH": str(tree / "packages"), "COLUMNS": "80"},
         capture_output=True,
         text=True,
         check=False,

@@ -4,9 +4,7 @@ import ast
 import re
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from typing import Final
 
@@ -15,13 +13,13 @@ import pytest
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import Driver, driver_of
 from tests import ROOT
-from tests.support.syntax_trees import PACKAGE, nodes, trees
+from tests.support.syntax_trees import PACKAGES, module_name, nodes, trees
 
 NAMES_TESTS: Final = {
     "openpts_contents/": "the order of all, and examples",
     "openpts_pts/suite.py": "it names the eight",
     "openpts_check/": "questions are runs of its one test",
-    "openpts_line/selftest/": "answers of the eight tests that are known beforehand",
+    "openpts_compare/selftest/": "answers of the eight tests that are known beforehand",
     "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",
     "openpts_fio/fio_output.py": "iops and lat are fio's names of its logs",
 }
@@ -56,20 +54,17 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
             and "_native" in {a.name for a in node.names}
         )
     }
-    assert {name for name in users if not name.startswith("engine/")} == {
+    assert {name for name in users if not name.startswith("openpts/engine/")} == {
         "openpts/analysis/latency.py", "openpts_fio/engine/engine.py", "openpts_traces/capture/capture.py",
-        "openpts_app/drivers/power_cut/stamped_writers.py", "openpts_sim/presets.py", "openpts_sim/scale.py",
+        "openpts_app/drivers/power_cut/stamped_writers.py", "openpts_sim/simulated_engine.py",
+        "openpts_sim/presets.py", "openpts_sim/scale.py",
         "openpts/trace_schedules.py", "openpts_traces/recipes.py", "openpts_traces/treatment.py",
     }  # fmt: skip
 
 
 def test_no_module_needs_itself() -> None:
     """Modules that are loaded on demand count as well; types alone do not."""
-    modules = {name.removesuffix(".py").replace("/", "."): tree for name, tree in trees()}
-    modules = {
-        (name if name.startswith("openpts_") else f"openpts.{name}").removesuffix(".__init__"): tree
-        for name, tree in modules.items()
-    }
+    modules = {module_name(path): tree for path, tree in trees()}
     TopologicalSorter({name: _needed(tree) & modules.keys() for name, tree in modules.items()}).prepare()
 
 
@@ -93,67 +88,15 @@ def _needed(tree: ast.Module) -> set[str]:
     return found - {"openpts"}
 
 
-def test_every_module_is_of_one_package() -> None:
-    found = {name: _packages_of(name) for name, _ in trees()}
-    assert {name: of for name, of in found.items() if len(of) != 1} == {}
-    globs = [glob.removeprefix("!") for of in _TABLE["modules"].values() for glob in of]
-    paths = [path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.parent.rglob("*")]
-    assert [glob for glob in globs if not any(fnmatchcase(path, glob) for path in paths)] == []
-
-
-def test_the_core_leads_nowhere_but_where_it_still_does() -> None:
-    """The list only shrinks: what is cut leaves it. Pages know no run, and are the core's to use."""
-    homes = {_module(name): _packages_of(name)[0] for name, _ in trees()}
-    outside = {module for module, home in homes.items() if home not in {"openpts", "openpts_pages"}}
-    found = {
-        (_module(name), used)
-        for name, tree in trees()
-        if homes[_module(name)] == "openpts"
-        for used in _named(tree) & outside
-    }
-    assert found == {(name, used) for name, several in _TABLE["arrows"].items() for used in several}
-
-
-_TABLE: Final[Mapping[str, Mapping[str, Sequence[str]]]] = tomllib.loads((ROOT / "packages.toml").read_text())
-
-
-def _path(name: str) -> str:
-    """Of a module in python/, by its name in trees."""
-    return name if name.startswith("openpts_") else f"openpts/{name}"
-
-
-def _module(name: str) -> str:
-    return _path(name).removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-
-def _packages_of(name: str) -> list[str]:
-    """By the table, or else the folder; more than one is a mistake of the table."""
-    path, found = _path(name), []
-    for package, globs in _TABLE["modules"].items():
-        fitting = [glob for glob in globs if fnmatchcase(path, glob.removeprefix("!"))]
-        if fitting and not fitting[-1].startswith("!"):
-            found.append(package)
-    return found or [path.partition("/")[0]]
-
-
-def _named(tree: ast.Module) -> set[str]:
-    """What a module may import anywhere, also for types alone, or by a name such as ``module:object``."""
-    found = set[str]()
-    for node in ast.walk(tree):
-        match node:
-            case ast.ImportFrom(module=str(module)):
-                found |= {module, *(f"{module}.{alias.name}" for alias in node.names)}
-            case ast.Import():
-                found |= {alias.name for alias in node.names}
-            case ast.Constant(value=str(text)) if text.startswith("openpts"):
-                found.add(text.partition(":")[0])
-    return found - {"openpts"}
-
-
 def test_scripts_analysis_and_reports_read_no_clock() -> None:
     clocks = {"time", "datetime"}
     for name, of_module in nodes():
-        if not (name.startswith(("procedures/", "analysis/", "vocabulary/")) or _own_test(name)):
+        if not (
+            name.startswith(
+                ("openpts/procedures/", "openpts/analysis/", "openpts/vocabulary/", "openpts_pts/shared/")
+            )
+            or _own_test(name)
+        ):
             continue
         for node in of_module:
             if isinstance(node, ast.Import):
@@ -188,8 +131,9 @@ def test_what_names_all_tests_loads_none_of_their_parts() -> None:
         "openpts_fio.workload.suite",
         *traces,
     }  # what their conditions are made of
-    rooms = ("pages", "plots", "record", "engine", "device", "runner", "report", "evidence")
+    rooms = ("plots", "record", "engine", "device", "runner", "report", "evidence")
     assert not [name for name in names if name.split(".")[1:2] in ([room] for room in rooms)]
+    assert not [name for name in names if name.startswith("openpts_pages")]
 
 
 def test_every_part_of_a_test_is_one_that_is_asked_for() -> None:
@@ -218,7 +162,7 @@ def test_the_manual_asks_the_question_of_each_test_and_so_does_its_report() -> N
 def test_the_map_fits_a_screen_and_names_every_package_and_crate() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text()
     assert len(text.splitlines()) <= 60
-    packages = {f"`{init.parent.name}/`" for init in PACKAGE.glob("*/__init__.py")}
+    packages = {f"`{init.parent.name}/`" for init in PACKAGES.glob("openpts*/__init__.py")}
     crates = {f"`{manifest.parent.name}`" for manifest in (ROOT / "rust").glob("*/Cargo.toml")}
     assert packages
     assert crates
@@ -270,7 +214,7 @@ def test_a_word_that_is_something_else_too_names_no_test(source) -> None:
 
 
 def _own_test(module: str) -> str:
-    own = re.match(r"(?:procedures/pts|openpts_\w+)/(?:rows/)?(\w+)/", module)
+    own = re.match(r"openpts_\w+/(?:rows/)?(\w+)/", module)
     return own[1] if own and own[1] in PROCEDURES else ""
 
 
@@ -292,7 +236,7 @@ def _tests_named(tree: ast.AST, own: str = "") -> Iterator[tuple[int, str]]:
 def _tests_imported(node: ast.Import | ast.ImportFrom) -> set[str]:
     start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
     modules = (f"{start}{alias.name}" for alias in node.names)
-    matches = (re.match(r"(?:openpts\.procedures\.pts|openpts_\w+)\.(\w+)", module) for module in modules)
+    matches = (re.match(r"openpts_\w+\.(\w+)", module) for module in modules)
     return {found[1] for found in matches if found} & set(PROCEDURES)
 
 

@@ -1,4 +1,4 @@
-"""The core with none of its plug-ins there: neither their metadata nor their modules."""
+"""The core and the packages that it still leads to, with no other there."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from openpts_pts.suite import PTS
-from tests.support.core_alone import OF_PLUGINS, core_folder
+from tests.support.core_alone import OTHERS, core_folder
 
 TARGET = "sim:mlc?capacity=2GB"
 
@@ -41,9 +41,7 @@ def openpts(core: Path, *words: object) -> str:
 
 def test_no_plug_in_is_there(core) -> None:
     asked = "import sys; from importlib.util import find_spec; print(*filter(find_spec, sys.argv[1:]))"
-    assert python(core, "-c", asked, "openpts", *(f"openpts_{name}" for name in OF_PLUGINS)).split() == [
-        "openpts"
-    ]
+    assert python(core, "-c", asked, "openpts", *OTHERS).split() == ["openpts"]
     listed = openpts(core, "run", "--help").partition("Commands:")[2].partition("Examples:")[0]
     assert [line.split()[0] for line in listed.splitlines() if line[:2] == "  " and line[2:3].strip()] == [
         *PTS,

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Final
 
 from tests import ROOT
-from tests.support.syntax_trees import trees
+from tests.support.syntax_trees import module_name, trees
 
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -37,15 +37,7 @@ _IN_RUST: Final = re.compile(
 
 @cache
 def _modules() -> Mapping[str, ast.Module]:
-    found = {}
-    for file, tree in trees():
-        name = file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-        found["openpts" if name == "__init__" else name if _of_plugin(name) else f"openpts.{name}"] = tree
-    return found
-
-
-def _of_plugin(name: str) -> bool:
-    return name.startswith("openpts_")
+    return {module_name(path): tree for path, tree in trees()}
 
 
 def _entry_points() -> set[str]:
@@ -98,8 +90,16 @@ def test_every_entry_point_is_a_module() -> None:
 
 def test_every_name_is_used_somewhere_but_where_it_is_defined() -> None:
     words = Counter[str]()
-    for file in (*(ROOT / "python").rglob("*"), ROOT / "pyproject.toml"):
-        if file.suffix in {".py", ".pyi", ".j2", ".html", ".js", ".toml", ".typ"}:
+    for file in (*(ROOT / "packages").glob("openpts*/**/*"), ROOT / "pyproject.toml"):
+        if "tests" not in file.parts and file.suffix in {
+            ".py",
+            ".pyi",
+            ".j2",
+            ".html",
+            ".js",
+            ".toml",
+            ".typ",
+        }:
             words.update(re.findall(r"\w+", file.read_text()))
     unused = [
         f"{module}.{name}"
@@ -129,10 +129,9 @@ def test_every_name_in_rust_is_used_somewhere() -> None:
     crates = [path for folder in ("rust", "packages", "fuzz") for path in (ROOT / folder).rglob("*.rs")]
     texts = {path: re.sub(r"//.*", "", path.read_text()) for path in crates if "target" not in path.parts}
     words = Counter(word for text in texts.values() for word in re.findall(r"\w+", text))
-    for folder in ("python", "packages"):
-        for path in (ROOT / folder).rglob("*.py*"):
-            if path.suffix in {".py", ".pyi"}:
-                words.update(re.findall(r"\w+", path.read_text()))
+    for path in (ROOT / "packages").rglob("*.py*"):
+        if path.suffix in {".py", ".pyi"}:
+            words.update(re.findall(r"\w+", path.read_text()))
     unused = [
         f"{path.relative_to(ROOT)}: {found['name']}"
         for path, text in texts.items()

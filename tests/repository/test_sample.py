@@ -51,19 +51,20 @@ def test_slow_ones_are_left_out_and_all_others_taken() -> None:
 
 
 def of_file(file: str, number: int) -> list[SimpleNamespace]:
-    return [SimpleNamespace(nodeid=f"tests/{file}::test_{at}") for at in range(number)]
+    return [SimpleNamespace(nodeid=f"{file}::test_{at}") for at in range(number)]
 
 
 def test_files_of_all_folders_are_spread_over_the_whole_and_those_of_a_cluster_stay_together() -> None:
-    sizes = {"device/a.py": 1, "device/b.py": 1, "fleet/c.py": 1, "fleet/d.py": 1, "simulated/e.py": 2}
-    units = {"unit/f.py": 10, "unit/g/h.py": 30, "unit/i.py": 40}
+    fleet = "packages/openpts_batch/tests/fleet"
+    sizes = {"device/a.py": 1, "device/b.py": 1, f"{fleet}/c.py": 1, f"{fleet}/d.py": 1, "simulated/e.py": 2}
+    units = {"unit/f.py": 10, "unit/g.py": 30, "unit/i.py": 40}
     items = [item for file, number in (sizes | units).items() for item in of_file(file, number)]
     ordered = mixed(items)
     assert sorted(map(id, ordered)) == sorted(map(id, items))
-    files = [item.nodeid.removeprefix("tests/").partition("::")[0] for item in ordered]
+    files = [item.nodeid.partition("::")[0] for item in ordered]
     at = {file: files.index(file) for file in sizes | units}
     assert all(
         files[at[file] : at[file] + number] == [file] * number for file, number in (sizes | units).items()
     )
-    assert at["fleet/d.py"] == at["fleet/c.py"] + 1
-    assert at["unit/g/h.py"] < at["device/b.py"] == at["unit/i.py"] - 1
+    assert at[f"{fleet}/d.py"] == at[f"{fleet}/c.py"] + 1
+    assert at["unit/g.py"] < at["device/b.py"] == at["unit/i.py"] - 1

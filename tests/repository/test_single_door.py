@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests import ROOT
-from tests.support.syntax_trees import PACKAGE, nodes
+from tests.support.syntax_trees import PACKAGES, nodes
 
 RUST = ROOT / "rust"
 
@@ -484,7 +484,7 @@ def test_other_programs_that_write_to_drives_are_not_run_at_all() -> None:
 
 
 def test_wipefs_is_told_to_leave_everything_as_it_is() -> None:
-    assert '"wipefs", "--no-act"' in (PACKAGE / "openpts/device/guard/signatures.py").read_text()
+    assert '"wipefs", "--no-act"' in (PACKAGES / "openpts/device/guard/signatures.py").read_text()
 
 
 def test_an_open_target_is_made_by_the_guard_or_for_reading() -> None:

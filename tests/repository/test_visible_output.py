@@ -23,7 +23,7 @@ from openpts.cli.background_listener import background_listener
 from openpts.cli.broken_pipe import LastingOutput, lasting
 from openpts.escaped_text import visible
 from tests.support.openpts_command import COMMAND
-from tests.support.syntax_trees import PACKAGE, nodes
+from tests.support.syntax_trees import PACKAGES, nodes
 
 # an extension turned around, an isolate, a mark; the screen cleared, a bell, a C1 sequence
 HOSTILE = "cod\u202egnp.exe\u2066\u200f\x1b[2J\x07\x9b31m"
@@ -140,7 +140,7 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
         "openpts/cli/console.py",
     }
     assert calling("Console") == set()
-    assert "VisibleConsole(Console)" in (PACKAGE / "openpts/cli/console.py").read_text()
+    assert "VisibleConsole(Console)" in (PACKAGES / "openpts/cli/console.py").read_text()
 
 
 MAIN = "from openpts.cli.main import main; main()"

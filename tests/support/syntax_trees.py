@@ -1,33 +1,34 @@
-"""The core and its plug-ins as syntax trees, for what their modules must not do."""
+"""The packages as syntax trees, for what their modules must not do."""
 
 import ast
 import gc
 from functools import cache
-from pathlib import Path
 from typing import Final
 
-import openpts
+from tests import ROOT
 
-PACKAGE: Final = Path(openpts.__file__).parent
+PACKAGES: Final = ROOT / "packages"
 
 
 @cache
 def trees() -> tuple[tuple[str, ast.Module], ...]:
-    """Each with its module's path, which begins with the package's name for a plug-in."""
-    folders = sorted(PACKAGE.parent.glob("openpts*"))
+    """Each with its module's path below packages/; tests are not among them."""
+    paths = sorted(PACKAGES.glob("openpts*/**/*.py"))
     gc.disable()  # all of them stay: looking for garbage among them takes five times as long as parsing
     try:
         return tuple(
-            (
-                path.relative_to(PACKAGE.parent).as_posix().removeprefix("openpts/"),
-                ast.parse(path.read_text(encoding="utf-8")),
-            )
-            for folder in folders
-            for path in sorted(folder.rglob("*.py"))
+            (path.relative_to(PACKAGES).as_posix(), ast.parse(path.read_text(encoding="utf-8")))
+            for path in paths
+            if "tests" not in path.parts[len(PACKAGES.parts) :]
         )
     finally:
         gc.enable()
         gc.freeze()
+
+
+def module_name(path: str) -> str:
+    """The name by which the module at a path is imported."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 @cache

@@ -1,17 +1,17 @@
 """The report of the test of block sizes."""
 
-from openpts_pages import ticks
-from openpts_pages.kit import Col, Plot, PlotName, category_axis, column_series, plot_page, table
-from openpts_pages.measure import Subject
-from openpts_pages.model import Cell, Page
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.steps import MEAN, Row, rows_json, select
-from openpts_pts.shared.methodology import methodology, state_page
 from openpts.record.reader import Run
 from openpts.units import format_block_size
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_pages import ticks
+from openpts_pages.kit import Col, Plot, PlotName, category_axis, column_series, plot_page, table
+from openpts_pages.measure import Subject
+from openpts_pages.model import Cell, Page
+from openpts_pts.shared.methodology import methodology, state_page
 
 _MEAN = MEAN.measure("mean", "Mean, {name}")
 

@@ -92,7 +92,7 @@ class CheckDocument(Document, frozen=True, kw_only=True, tag="openpts.check/1"):
 
 @click.command("check", short_help="Answer whether a disk in use is good enough for a purpose.")
 @with_options
-def check(
+def check(  # long: its parameters are the options
     *,
     target: str = argument("DIR|DRIVE|RUN", required=True),
     purpose_name: str | None = option(

@@ -1,0 +1,1 @@
+"""The commands that put runs beside each other."""

@@ -50,7 +50,7 @@ _BASELINE: Final = baseline_option("Runs, or suites, that relative limits such a
 
 @click.command("gate", cls=WithBaseline, short_help="Hold runs against limits, and end with a verdict.")
 @with_options
-def gate(
+def gate(  # long: its parameters are the options
     *,
     runs: tuple[Path, ...] = argument("RUN...", PATH, nargs=-1, required=True),
     limits_path: Path | None = option(

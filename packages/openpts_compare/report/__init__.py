@@ -1,0 +1,1 @@
+"""A record derived once more, and pages of several runs."""

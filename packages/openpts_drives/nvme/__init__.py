@@ -1,0 +1,1 @@
+"""What NVMe drives alone have."""

@@ -1,0 +1,1 @@
+"""Purge methods of ATA, SCSI and NVMe drives."""

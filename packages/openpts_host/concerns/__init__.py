@@ -1,0 +1,1 @@
+"""What joins a run for the sake of the host."""

@@ -1,0 +1,1 @@
+"""Statistics that only tests of the specification use."""

@@ -78,7 +78,7 @@ def reasons() -> dict[str, Reason]:
 
 @cache
 def proofs() -> dict[str, tuple[str, ...]]:
-    """File and function of each test by the requirement's ID: ``packages/openpts/tests/unit/test_units.py::test_...``."""
+    """Tests by the requirement that they prove: ``packages/NAME/tests/unit/test_x.py::test_...``."""
     file = resources.files("openpts_pts.conformance") / "proofs.toml"
     return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), dict[str, tuple[str, ...]])
 

@@ -1,0 +1,1 @@
+"""What joins a run on a simulated drive."""

@@ -72,7 +72,7 @@ class _BeforeCommand(click.Command):
 @click.command("capture", cls=_BeforeCommand)
 @with_options
 @click.pass_context
-def capture_command(
+def capture_command(  # long: its parameters are the options
     context: click.Context,
     *,
     devices: tuple[str, ...] = argument("DEVICE... [-- COMMAND...]", nargs=-1, required=True),

@@ -1,7 +1,7 @@
 """All that is on the pages of each test of the specification: a file for each, to be read.
 
-After a change that is meant: ``pytest packages/openpts_pts/tests/unit/test_pages.py --snapshot-update``, and read the
-difference.
+After a change that is meant: ``pytest packages/openpts_pts/tests/unit/test_pages.py --snapshot-update``,
+and read the difference.
 """
 
 from fractions import Fraction

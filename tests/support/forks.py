@@ -12,7 +12,6 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from importlib import import_module
 from pathlib import Path
 from select import select
 from typing import IO, Any, Final
@@ -20,7 +19,7 @@ from typing import IO, Any, Final
 from tests import ROOT
 
 # What a start of each command needs, and nothing that starts threads.
-_LOADED: Final = ("devices", "doctor", "io", "batch", "purge", "report", "resume", "run", "suite", "unlock")
+_LOADED: Final = ("devices", "doctor", "io", "purge", "report", "resume", "run")
 
 
 class Forks:
@@ -81,10 +80,10 @@ class Forks:
 
 def serve() -> None:
     """Fork for each order; the fork goes on as openpts, the process says how it ended."""
-    from openpts.cli.main import main  # noqa: PLC0415 those who order need not load it
+    from openpts.cli.main import cli, main  # noqa: PLC0415 those who order need not load it
 
     for name in _LOADED:
-        import_module(f"openpts.cli.{name}")
+        cli.commands[name]  # it is imported
     gc.freeze()
     for line in sys.stdin:
         pid = os.fork()

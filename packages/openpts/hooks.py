@@ -16,9 +16,11 @@ from msgspec.structs import replace
 
 from openpts.errors import OpenptsError, PluginError
 from openpts.plugins import Kind, Offer, load, offers
+from openpts.vocabulary.health import HealthReading
 
 if TYPE_CHECKING:  # the run has loaded them
     from openpts.device.block_device import BlockDevice
+    from openpts.device.targets.open_target import OpenTarget
     from openpts.device.targets.target import Target
     from openpts.engine.contract import CapturingEngine
     from openpts.engine.options import Demand
@@ -36,7 +38,6 @@ if TYPE_CHECKING:  # the run has loaded them
     from openpts.system_files import SystemRoots
     from openpts.vocabulary.deviation import Deviation
     from openpts.vocabulary.facts import Facts
-    from openpts.vocabulary.health import HealthReading
     from openpts.vocabulary.phase import StepPlace
     from openpts.vocabulary.sample import Sample
 
@@ -137,6 +138,11 @@ class Concern:
         del run
         return {}
 
+    def health_of(self, target: "OpenTarget") -> "HealthReading | None":
+        """The drive's own log, of a run or of none; None where another concern reads it. Never raises."""
+        del target
+        return None
+
     def log_values(self, run: RunContext) -> Mapping[str, float]:
         """Values beside those of the drive's own log, whenever that is read. Never raises."""
         del run
@@ -176,7 +182,9 @@ MOMENTS: Final = {name: what for name, what in vars(Concern).items() if not name
 
 
 class Concerns:
-    """All concerns of one run, as one."""
+    """All concerns of one run, as one. The runner fills in what is known of ``run`` after it has begun."""
+
+    run: RunContext
 
     def __init__(self) -> None:
         each = tuple(_joined())
@@ -184,18 +192,11 @@ class Concerns:
             moment: tuple(one for one in each if getattr(type(one[1]), moment) is not nothing)
             for moment, nothing in MOMENTS.items()
         }
-        self._context: RunContext | None = None
-
-    @property
-    def run(self) -> RunContext:
-        """What is known of the run. The runner fills it in."""
-        assert self._context is not None  # noqa: S101 the run has been joined
-        return self._context
 
     @contextmanager
     def around_run(self, order: "Order", device: "DeviceUnderTest") -> Iterator[None]:
         """See Concern."""
-        self._context = RunContext(order, device)
+        self.run = RunContext(order, device)
         with self._around("around_run"):
             yield
 
@@ -224,11 +225,9 @@ class Concerns:
         """See Concern."""
         return self._all("gauges", self.run)
 
-    @contextmanager
-    def around_record(self) -> Iterator[None]:
+    def around_record(self) -> AbstractContextManager[object]:
         """See Concern."""
-        with self._around("around_record"):
-            yield
+        return self._around("around_record")
 
     def announcements(self) -> tuple[str, ...]:
         """See Concern."""
@@ -250,15 +249,9 @@ class Concerns:
         values = self._merged("log_values")
         return replace(reading, values={**reading.values, **values}) if values else reading
 
-    def follows(
-        self,
-        steps: "Sequence[tuple[StepPlace, Sample]]",
-        points: "Sequence[TelemetryPoint]",
-        now_ns: int,
-        ended: bool,
-    ) -> "tuple[Event, ...]":
+    def follows(self, *recorded: Any) -> "tuple[Event, ...]":
         """See Concern."""
-        return self._all("follows", self.run, steps, points, now_ns, ended)
+        return self._all("follows", self.run, *recorded)
 
     def on_event(self, event: "Event") -> None:
         """See Concern."""
@@ -318,6 +311,15 @@ def _confined(offer: Offer) -> Iterator[None]:
         if offer.package.is_own:
             raise
         raise offer.error("an error in", f"{type(error).__name__}: {error}") from error
+
+
+def health_of(target: "OpenTarget") -> HealthReading:
+    """The drive's own log, by the first concern that reads it. Never raises but for a broken plug-in."""
+    for offer, one in _joined():
+        with _confined(offer):
+            if (reading := one.health_of(target)) is not None:
+                return reading
+    return HealthReading("nothing that is installed reads a drive's log")
 
 
 def healer_of(kind: str) -> Healer:

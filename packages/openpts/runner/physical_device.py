@@ -26,6 +26,7 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import OpenptsError
+from openpts.hooks import health_of
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots
@@ -35,7 +36,6 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
-from openpts_drives.health.health import read_health
 
 
 def pinned_near(target: OpenTarget, options: NativeOptions, first_thread: int = 0) -> NativeOptions:
@@ -150,7 +150,7 @@ class PhysicalDevice(Struct):
         return read_write_cache(self.target, required_enabled, self.roots)
 
     def health(self) -> HealthReading:
-        return read_health(self.target)
+        return health_of(self.target)
 
     def fault(self) -> str | None:
         return self.target.fault

@@ -90,12 +90,6 @@ RecordedStep = tuple[StepPlace, Sample]
 Follows = Callable[[Sequence[RecordedStep], Sequence[TelemetryPoint], int, bool], Iterable[Event]]
 
 
-def _nothing(
-    _steps: Sequence[RecordedStep], _points: Sequence[TelemetryPoint], _now_ns: int, _ended: bool
-) -> Iterable[Event]:
-    return ()
-
-
 @dataclass(slots=True)
 class ScriptRunner:
     """One run of one script. What it measures is in the record before the next judgement but one.
@@ -114,7 +108,7 @@ class ScriptRunner:
     sampler: Sampler
     driver: Driver
     past: RecordedPrefix = field(default_factory=RecordedPrefix)
-    follows: Follows = _nothing
+    follows: Follows = lambda *_: ()
     reads_each_phase: bool = False
     pause: RecordPause = field(init=False)
     _phase: Phase | None = None

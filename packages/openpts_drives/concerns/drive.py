@@ -11,7 +11,9 @@ from openpts.gauge import Gauge
 from openpts.hooks import Concern, Healer, RunContext
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.health import HealthReading
 from openpts_drives.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
+from openpts_drives.health.health import read_health
 from openpts_drives.purge.ata_password import DRIVE_PASSWORD, refusal, take_password_off
 from openpts_host.link.path_use import path_gauge
 
@@ -29,6 +31,10 @@ class Drive(Concern):
         target = device.target
         drive = () if target.device is None else drive_gauges(target.device.whole)
         return (*drive, others_gauge(disks_below(target.device, Path(target.facts.path), roots), roots))
+
+    def health_of(self, target: OpenTarget) -> HealthReading:
+        """See read_health."""
+        return read_health(target)
 
     def healer_of(self, kind: str) -> Healer | None:
         """Heal a drive's write cache; a password is for its owner to take off, with `openpts purge --unlock`.

@@ -166,5 +166,6 @@ def test_a_concern_without_moments_does_nothing(place) -> None:
         assert fields == {}
     for name in ("facts", "gauges", "announcements", "surroundings", "log_values", "findings"):
         assert not getattr(Concern(), name)(context)
+    assert Concern().health_of(None) is None  # type: ignore[arg-type]
     assert not Concern().follows(context, (), (), 0, True)
     assert all(inspect.getdoc(moment) for moment in MOMENTS.values())

@@ -6,7 +6,7 @@ PACKER   := build/packer/bin
 DIST     := build/dist
 WHEEL     = openpts-$(VERSION)-cp311-abi3-manylinux2014_$1.manylinux_2_17_$1.whl
 HOUSE     = build/wheelhouse/$1/.made
-SHIPPED  := $(shell find python -type f -not -name '*.pyc' -not -name '*.so') pyproject.toml LICENSE README.md
+SHIPPED  := $(shell find packages/openpts* -type f -not -path '*/tests/*' -not -path '*/docs/*' -not -name '*.pyc' -not -name '*.so') pyproject.toml LICENSE README.md
 PYTHONS  := 3.11 3.12 3.13 3.14
 HOST     := $(shell uname -m)
 # requirements.txt in a folder of wheels: each by name and version with the hashes of its files, for pip --require-hashes

@@ -5,7 +5,7 @@
 Each run is started by its command line, on a drive of its own: a script with the rate of each second, which
 is a known one with 2 % of noise. Its record is what the engine and the runner made of it, and the printed
 expanded uncertainty is held against the known rate. Writes no page: what it prints is for
-docs/uncertainty.md.
+uncertainty.md.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Writes the table of docs/doctor.md from the advice itself: `python -m docs.doctor_table`."""
+"""Writes the table of the page doctor.md from the advice itself: `python -m docs.doctor_table`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Final
 from openpts_host.advice.advice import Advice, Group
 from openpts_host.advice.table import ADVICE
 
-PAGE: Final = Path(__file__).with_name("doctor.md")
+PAGE: Final = Path(__file__).parents[1] / "packages/openpts_host/docs/doctor.md"
 BEGIN: Final = "<!-- table: made by python -m docs.doctor_table -->"
 END: Final = "<!-- end of the table -->"
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from docs.schema_files import BATCH, DOCS, EVENTS, OUTPUTS, RUN, TABLES
+from docs.schema_files import BATCH, EVENTS, OUTPUTS, PACKAGES, RUN, TABLES
 from openpts.cli.plan import PlanList
 from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
 from openpts.record.batch import Batch
@@ -44,11 +44,11 @@ from openpts_watch.runs_here import RunList
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 OF_FILES: Final = {
-    DOCS / f"{name}.schema.json": (f"openpts {title}", shape)
-    for name, title, shape in (
-        ("drives", "list of drives", WrittenDrives),
-        ("fleet", "fleet", FleetFile),
-        ("limits", "limits", LimitsFile),
+    PACKAGES / package / "docs" / f"{name}.schema.json": (f"openpts {title}", shape)
+    for package, name, title, shape in (
+        ("openpts_batch", "drives", "list of drives", WrittenDrives),
+        ("openpts_batch", "fleet", "fleet", FleetFile),
+        ("openpts_compare", "limits", "limits", LimitsFile),
     )
 }
 """What operators write in TOML, for editors; `openpts plan --schema` has that of plans."""

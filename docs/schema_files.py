@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Final
 
-DOCS: Final = Path(__file__).parent
-EVENTS: Final = DOCS / "events.schema.json"
-BATCH: Final = DOCS / "batch.schema.json"
-RUN: Final = DOCS / "run.schema.json"
-OUTPUTS: Final = DOCS / "outputs.schema.json"
-TABLES: Final = DOCS / "tables.json"
+PACKAGES: Final = Path(__file__).parents[1] / "packages"
+EVENTS: Final = PACKAGES / "openpts" / "docs" / "events.schema.json"
+RUN: Final = PACKAGES / "openpts" / "docs" / "run.schema.json"
+PLAN: Final = PACKAGES / "openpts" / "docs" / "plan.schema.json"
+BATCH: Final = PACKAGES / "openpts_batch" / "docs" / "batch.schema.json"
+TABLES: Final = PACKAGES / "openpts_export" / "docs" / "tables.json"
+OUTPUTS: Final = Path(__file__).with_name("outputs.schema.json")

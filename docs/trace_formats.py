@@ -1,11 +1,11 @@
-"""The table of formats in docs/traces.md, made from what the readers say of themselves."""
+"""The table of formats in the page traces.md, made from what the readers say of themselves."""
 
 from pathlib import Path
 from typing import Final
 
 from openpts_traces import treatment
 
-PAGE: Final = Path(__file__).parent / "traces.md"
+PAGE: Final = Path(__file__).parents[1] / "packages/openpts_traces/docs/traces.md"
 _BEGIN, _END = "<!-- formats -->\n", "<!-- /formats -->"
 
 

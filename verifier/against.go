@@ -16,7 +16,7 @@ type Difference struct {
 	Theirs any    `json:"openpts"`
 }
 
-// readFigures are openpts' objects for so many runs (docs/run.schema.json).
+// readFigures are openpts' objects for so many runs (packages/openpts/docs/run.schema.json).
 func readFigures(path string, runs int) ([]any, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// run is the part of run.db on which key values rest (docs/run-folder.md).
+// run is the part of run.db on which key values rest (packages/openpts/docs/run-folder.md).
 type run struct {
 	folder     string
 	TestID     string `json:"test_id"`

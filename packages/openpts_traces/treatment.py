@@ -145,7 +145,7 @@ class Records(msgspec.Struct, frozen=True):
 
 
 class Header(msgspec.Struct, frozen=True):
-    """What a trace says about itself; see docs/traces.md."""
+    """What a trace says about itself; see traces.md of the manual."""
 
     format: str
     level: str
@@ -176,7 +176,7 @@ class Depth(msgspec.Struct, frozen=True):
 
 
 class Figures(msgspec.Struct, frozen=True):
-    """What a trace is like; see docs/traces.md.
+    """What a trace is like; see traces.md of the manual.
 
     ``operations`` are I/Os and bytes of each, ``sizes`` the most frequent lengths of reads and writes with
     their numbers. ``sequential`` are shares of reads and of writes. ``footprint_bytes`` is exact where

@@ -15,7 +15,7 @@ import pytest
 from tests import ROOT
 from tests.support.plugin_folders import with_metadata
 
-PAGE = (ROOT / "docs" / "adding-a-test.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "packages/openpts/docs/adding-a-test.md").read_text(encoding="utf-8")
 FILES = dict(re.findall(r"^`(packages/openpts\S+)`\n\n```python\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE))
 CHANGES = [
     (before, re.sub(r"^\+", "", after, flags=re.MULTILINE))

@@ -13,6 +13,7 @@ import pytest
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import Driver, driver_of
 from tests import ROOT
+from tests.support.manual import PAGES
 from tests.support.syntax_trees import PACKAGES, module_name, nodes, trees
 
 NAMES_TESTS: Final = {
@@ -152,7 +153,7 @@ def test_every_part_of_a_test_is_one_that_is_asked_for() -> None:
 
 
 def test_the_manual_asks_the_question_of_each_test_and_so_does_its_report() -> None:
-    manual = " ".join(" ".join(page.read_text().split()) for page in (ROOT / "docs").glob("*.md"))
+    manual = " ".join(" ".join(page.read_text().split()) for page in PAGES)
     unasked = [
         one.name for one in PROCEDURES.values() if not one.question or f"**{one.question}**" not in manual
     ]

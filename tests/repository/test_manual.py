@@ -13,6 +13,7 @@ from typing import Any, Final
 import click
 import pytest
 
+from docs.schema_files import OUTPUTS
 from tests.support.command_tree import all_commands
 from tests.support.manual import PAGES, ROOT, files_of, scripts, typed_in, words_of
 from tests.support.typed_openpts import ENDED, WORLD, parsed
@@ -102,7 +103,11 @@ def test_what_a_page_types_is_done(
     folder.mkdir()
     for name, text in files_of(page).items():
         (folder / name).write_text(text, encoding="utf-8")
-    for setting in (*(ROOT / "docs").glob("*.toml"), *(ROOT / "docs").glob("*.schema.json")):
+    for setting in (
+        *ROOT.glob("packages/*/docs/*.toml"),
+        *ROOT.glob("packages/*/docs/*.schema.json"),
+        OUTPUTS,
+    ):
         if not (folder / setting.name).exists():
             shutil.copy(setting, folder)
     for name, value in ((ENDED, tmp_path / "ended"), (WORLD, world), ("PYTHONPATH", ROOT)):

@@ -14,8 +14,13 @@ from docs.conformance_page import write_pages
 from docs.simulated_curves import CURVES
 from tests import ROOT
 from tests.support.browser import CHROMIUM
+from tests.support.manual import PAGES
 
 _FROM_ELSEWHERE: Final = re.compile(r"<(?:script|link|img)[^>]*(?:src|href)=\"(?:https?:)?//[^>]*")
+_LINK: Final = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+_OUTSIDE: Final = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("packages/*/README.md"), *ROOT.glob("examples/*/README.md")]
+)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +28,8 @@ def site(tmp_path_factory) -> Path:
     """Built as `make docs` does, with empty pictures in place of those that take long."""
     folder = tmp_path_factory.mktemp("manual")
     shutil.copytree(ROOT / "docs", folder / "docs", ignore=shutil.ignore_patterns("curves", "__pycache__"))
+    for pages in ROOT.glob("packages/*/docs"):
+        shutil.copytree(pages, folder / pages.relative_to(ROOT))
     shutil.copy(ROOT / "mkdocs.yml", folder)
     (folder / "docs" / "command-line.md").write_text(HEAD, encoding="utf-8")
     write_pages(folder / "docs")
@@ -35,9 +42,24 @@ def site(tmp_path_factory) -> Path:
     return folder / "build" / "docs"
 
 
+def _linked(page: Path) -> set[str]:
+    return set(_LINK.findall(page.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", _OUTSIDE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_is_read_in_the_repository_alone_links_to_what_is_there(page: Path) -> None:
+    assert [link for link in sorted(_linked(page)) if not (page.parent / link).exists()] == []
+    if page.parent.parent.name == "packages":
+        own = {f"docs/{one.name}" for one in page.parent.glob("docs/*.md")}
+        assert {link for link in _linked(page) if link.startswith("docs/")} == own
+
+
 def test_no_page_loads_anything_from_elsewhere(site) -> None:
     pages = list(site.rglob("*.html"))
     assert len(pages) > 80
+    assert {page.name for page in PAGES} - {"README.md"} <= {
+        f"{page.stem}.md" for page in site.glob("*.html")
+    }
     assert [page.name for page in pages if _FROM_ELSEWHERE.search(page.read_text(encoding="utf-8"))] == []
 
 

@@ -14,6 +14,7 @@ _MADE: Final = {"command-line.md", "conformance.md", "conformance-guides.md"}
 PAGES: Final = (
     ROOT / "README.md",
     *sorted(page for page in (ROOT / "docs").glob("*.md") if page.name not in _MADE),
+    *sorted(ROOT.glob("packages/*/docs/*.md")),
 )
 _SHELL: Final = {"", "console", "sh", "bash", "shell", "text"}
 _PROMPT: Final = re.compile(r"[$#] ")

@@ -1,6 +1,6 @@
 """Runs whose true figures are known, with noise of a chosen law in their intervals: for how often U holds.
 
-``python -m tests.support.noisy_runs 1000`` prints the table of docs/uncertainty.md; it takes some minutes.
+``python -m tests.support.noisy_runs 1000`` prints the table of uncertainty.md; it takes some minutes.
 
 Each run is a made-up one of a test, with rates of a profile in its steps and 2 % of noise in their intervals.
 """

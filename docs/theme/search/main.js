@@ -1,5 +1,5 @@
 // Search of a manual that is read from a disk: without a server a browser starts no worker and reads no JSON, but
-// it runs scripts. The index is one (docs/offline_search.py), and is loaded on the page of results alone.
+// it runs scripts. The index is one (docs/manual_site.py), and is loaded on the page of results alone.
 (function () {
   const results = document.getElementById("mkdocs-search-results");
   const input = document.getElementById("mkdocs-search-query");

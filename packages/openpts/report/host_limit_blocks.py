@@ -55,8 +55,8 @@ def _table(run: Run, pairs: Sequence[tuple[StepRecord, StepMarks]], judged_ns: i
         "What told it:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
         "Longest from:<1.6",
         (_row(run, reported, start_ns, judged_ns) for reported in _told(pairs)),
-        note="A second is marked by what was sampled in it; docs/host-limits.md has the rules. Several may "
-        "mark the same second. First: since the first step.",
+        note="A second is marked by what was sampled in it; host-limits.md of the manual has the rules. "
+        "Several may mark the same second. First: since the first step.",
     )
 
 

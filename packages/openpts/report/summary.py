@@ -69,7 +69,7 @@ class GapFigures(TypedDict):
 
 
 class RunFigures(TypedDict):
-    """What ``--json`` of a run has, of any test; docs/run.schema.json. A test adds keys of its own.
+    """What ``--json`` of a run has, of any test; run.schema.json of the manual. A test adds keys of its own.
 
     ``simulated`` and ``imported`` are the marks of such runs, ``profile`` is enterprise or client.
     ``verdict`` and ``limits`` are there if the run was ordered with a limits file, ``reports`` in what

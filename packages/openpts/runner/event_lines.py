@@ -226,8 +226,9 @@ class StepFinished(_Line, frozen=True, kw_only=True, tag="step_finished"):
 
 
 class HostLimited(_Line, frozen=True, kw_only=True, tag="host_limited"):
-    """The host, and not the drive, was the limit in intervals of a step; docs/host-limits.md says how it is
-    judged. Written some seconds after the step has ended.
+    """The host, and not the drive, was the limit in intervals of a step.
+
+    host-limits.md of the manual says how it is judged. Written some seconds after the step has ended.
 
     ``limited_ns`` has the time by part of the host, which may overlap: processor, link, heat, memory.
     ``judged_ns`` is how much of the step was sampled, ``evidence`` what shows it, in words.
@@ -308,7 +309,7 @@ class RunFinished(_Line, frozen=True, kw_only=True, tag="run_finished"):
 
 
 class LimitsJudged(_Line, frozen=True, kw_only=True, tag="limits_judged"):
-    """The limits of a finished run were judged; docs/gate.md says how."""
+    """The limits of a finished run were judged; gate.md of the manual says how."""
 
     limits: tuple[JudgedLimit, ...]
 

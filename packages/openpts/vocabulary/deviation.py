@@ -11,7 +11,7 @@ from openpts.vocabulary.phase import StepPlace
 class Deviation(Struct, frozen=True):
     """A departure from a requirement, with the value asked for and the one used.
 
-    ``rule_id`` is the requirement's ID in docs/requirements.md; ``clause`` its place in the specification.
+    ``rule_id`` is the requirement's ID in docs/conformance.md; ``clause`` its place in the specification.
     ``steps``: in how many steps it was, where it is not of the whole run; ``used`` is of the worst of them.
     """
 

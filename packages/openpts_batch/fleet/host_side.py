@@ -27,7 +27,7 @@ from openpts_batch.fleet.observation import Observation
 from openpts_sim.simulated_target import names_simulated
 
 _TO_STOP_S: Final = 45.0
-"""What a run gets to end its load and close its record: less than KillWait in docs/fleet.md."""
+"""What a run gets to end its load and close its record: less than KillWait in fleet.md of the manual."""
 _TO_DIE_S: Final = 15.0
 _POLL_S: Final = 0.1
 _FILE: Final = "file:"

@@ -1,6 +1,6 @@
 """`openpts devices`: what drives there are, how they are, and whether they are free to be tested.
 
-docs/devices.md describes every field of the JSON output.
+devices.md of the manual describes every field of the JSON output.
 """
 
 import os
@@ -91,7 +91,7 @@ class DeviceList(Document, frozen=True, kw_only=True, tag="openpts.devices/1"):
 def devices(
     *,
     node: str | None = argument("[NODE]", required=False),
-    as_json: bool = flag("Print a JSON object; docs/devices.md describes it.", name="--json"),
+    as_json: bool = flag("Print a JSON object; devices.md of the manual describes it.", name="--json"),
     patience_s: float = option(
         "--patience SECONDS",
         "How long to wait for the drives, all of them together; one that hangs costs its own line.",

@@ -30,7 +30,7 @@ from openpts_host.doctor import AuditFinding, Doctor, restore
 
 
 class AuditedSetting(Struct, frozen=True, kw_only=True):
-    """A setting; ``key`` is that of a run's record and of docs/doctor.md.
+    """A setting; ``key`` is that of a run's record and of doctor.md of the manual.
 
     ``now`` is None if it could not be read, and ``source`` says why. ``real_world`` and ``synthetic`` are
     advice for a machine as its users have it, and for measurements of the drive alone. ``remedy`` is how it

@@ -216,7 +216,7 @@ def test_the_reports_of_a_batch_are_verified_each(tmp_path) -> None:
 
 def _lines_on_signatures() -> tuple[list[str], list[str]]:
     """What the manual types to sign a folder, and to check it."""
-    page = (ROOT / "docs" / "run-folder.md").read_text(encoding="utf-8")
+    page = (ROOT / "packages/openpts/docs/run-folder.md").read_text(encoding="utf-8")
     section = page.partition("## How do I prove that it is mine, and unchanged?")[2].partition("\n## ")[0]
     signing, checking = (block.split("\n    ") for block in re.findall(r"\n    (.+(?:\n    .+)*)", section))
     return signing, checking

@@ -18,11 +18,11 @@ from openpts_batch.named_drives import read_drives
 from openpts_compare.limits.limits_file import read_limits
 from tests import ROOT
 
-DOCS: Final = ROOT / "docs"
-PAGES: Final[dict[str, tuple[str, Callable[[Path], Any]]]] = {
-    "drives": ("many-drives.md", read_drives),
-    "fleet": ("fleet.md", read_fleet),
-    "limits": ("gate.md", read_limits),
+BATCH: Final = ROOT / "packages" / "openpts_batch" / "docs"
+PAGES: Final[dict[str, tuple[Path, Callable[[Path], Any]]]] = {
+    "drives": (BATCH / "many-drives.md", read_drives),
+    "fleet": (BATCH / "fleet.md", read_fleet),
+    "limits": (ROOT / "packages/openpts_compare/docs/gate.md", read_limits),
 }
 WRONG: Final = {
     "drives": ("[[drives]]\nslot = 3", "[[drives]]\nslot = '3'\nlabels = { 'a b' = '1' }", "drive = []"),
@@ -38,14 +38,13 @@ WRONG: Final = {
 
 def example(name: str) -> str:
     page, _ = PAGES[name]
-    (text,) = re.findall(
-        rf"```toml\n(#:schema \./{name}\.schema\.json\n.*?)```", (DOCS / page).read_text(), re.DOTALL
-    )
+    (text,) = re.findall(rf"```toml\n(#:schema \./{name}\.schema\.json\n.*?)```", page.read_text(), re.DOTALL)
     return str(text)
 
 
 def schema(name: str) -> jsonschema.Draft202012Validator:
-    path = DOCS / f"{name}.schema.json"
+    page, _ = PAGES[name]
+    path = page.with_name(f"{name}.schema.json")
     assert path in OF_FILES
     return jsonschema.Draft202012Validator(json.loads(path.read_text()))
 

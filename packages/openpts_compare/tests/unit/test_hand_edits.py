@@ -1,7 +1,7 @@
 """Records that were edited by hand, each so that no checksum and no sum tells it.
 
 What physics, the stimuli, the test's script or the rules of the ledger forbid is refused, by the report or by
-`verify` at the latest; the rest is what docs/reliability.md says that only a signature can find.
+`verify` at the latest; the rest is what reliability.md says that only a signature can find.
 """
 
 import re
@@ -26,7 +26,7 @@ from tests import DATA, ROOT
 from tests.support.shortened_runs import SMALL, shortened_run
 from tests.support.stream_runs import BESIDE, measured, stored
 
-RELIABILITY = ROOT / "docs/reliability.md"
+RELIABILITY = ROOT / "packages/openpts/docs/reliability.md"
 
 # lat: one I/O at a time; qos and trim: two streams side by side, planned and not
 ROUND = "step_id = (SELECT min(step_id) + 1 FROM step WHERE part = 'round')"

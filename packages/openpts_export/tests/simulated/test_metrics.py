@@ -22,7 +22,7 @@ from tests import ROOT
 from tests.support.free_ports import free_ports
 from tests.support.killed_run import ordered
 
-_DASHBOARD = ROOT / "docs/grafana-dashboard.json"
+_DASHBOARD = ROOT / "packages/openpts_export/docs/grafana-dashboard.json"
 [_PORT] = free_ports(1)
 
 

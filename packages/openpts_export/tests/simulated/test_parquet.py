@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 import openpts
-from docs.schema_files import DOCS
+from docs.schema_files import TABLES
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
@@ -97,7 +97,7 @@ def lab(runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def asked(heading: str, lab: Path) -> list[dict[str, Any]]:
     """The answer to the query below a heading of the page."""
-    page = (DOCS / "parquet.md").read_text(encoding="utf-8")
+    page = TABLES.with_name("parquet.md").read_text(encoding="utf-8")
     sql = page.split(f"## {heading}\n")[1].split("```sql\n")[1].split("```")[0]
     found = duckdb.sql(sql.replace("'lab/", f"'{lab}/"))
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]

@@ -1,4 +1,4 @@
-"""The queries of docs/trace-queries.md, on traces whose content is known."""
+"""The queries of trace-queries.md, on traces whose content is known."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from openpts_traces.treatment import Input, OpenOptions, ReadOptions, write
 from tests import ROOT
 from tests.support.made_traces import record
 
-PAGE = (ROOT / "docs/trace-queries.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "packages/openpts_traces/docs/trace-queries.md").read_text(encoding="utf-8")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 (MAP,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 GIB = 2**30

@@ -85,7 +85,7 @@ def test_a_suite_takes_what_its_tests_take_together() -> None:
     written = sum(one["longest"]["written_bytes"] for one in alone)
     assert f"to {written / 1e9:,.0f} GB" in lines[3]
     assert f"to {100 * written / 600e12:.2g} % of the rated 600,000 GB" in lines[4]
-    # a record of as many steps as the longest runs have, by what docs/plan.md states of a second
+    # a record of as many steps as the longest runs have, by what plan.md states of a second
     seconds = sum(one["longest"]["duration_ns"] for one in alone) / 1e9
     space = re.search(r"([\d.]+) (GB|MB)", lines[5])
     assert float(space[1]) * {"GB": 1e9, "MB": 1e6}[space[2]] < 2 * 6500 * seconds

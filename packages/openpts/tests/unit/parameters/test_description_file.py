@@ -6,7 +6,7 @@ from openpts.parameters.description_file import parse_description, read_descript
 from openpts.vocabulary.facts import DescribedDrive, Fact, Facts
 from tests import ROOT
 
-EXAMPLE = ROOT / "docs/devices.md"
+EXAMPLE = ROOT / "packages/openpts_drives/docs/devices.md"
 TOLD: Facts = {
     "serial": Fact("S795NC0T100001", "sysfs"),
     "manufacturer": Fact("Samsung", "pci.ids"),
@@ -89,6 +89,6 @@ def test_a_file_that_is_none(tmp_path) -> None:
 
 def test_the_example_of_the_manual_is_one() -> None:
     example = EXAMPLE.read_text().split("```toml\n")[1].split("```")[0]
-    described = parse_description(example.encode(), "docs/devices.md")
+    described = parse_description(example.encode(), "packages/openpts_drives/docs/devices.md")
     assert described.serial
     assert len(described.facts) >= 6

@@ -1,4 +1,4 @@
-"""What a buyer asks is at the front of each report, where docs/report.md says, or has a command there."""
+"""What a buyer asks is at the front of each report, where report.md says, or has a command there."""
 
 import re
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ from tests import ROOT
 from tests.support.command_tree import all_commands
 from tests.support.made_up_run import made_up_run
 
-_PAGE: Final = ROOT / "docs/report.md"
+_PAGE: Final = ROOT / "packages/openpts/docs/report.md"
 _ROW: Final = re.compile(r"^\| (\d+) \| (.+?\?) \| (.+?) \|(?: (.+?))? \|$", re.MULTILINE)
 _QUESTIONS: Final = {
     found[2]: (found[3], found[4] or "") for found in _ROW.finditer(_PAGE.read_text("utf-8"))

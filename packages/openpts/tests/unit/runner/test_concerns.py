@@ -153,7 +153,7 @@ def test_a_broken_one_ends_the_run_with_its_name(place, source, snapshot) -> Non
 
 
 def test_the_manual_names_each_moment_in_its_order() -> None:
-    text = (ROOT / "docs/plugins.md").read_text()
+    text = (ROOT / "packages/openpts/docs/plugins.md").read_text()
     assert re.findall(r"^\| `(\w+)` \| ", text.partition("## Concerns")[2], re.MULTILINE) == list(MOMENTS)
 
 

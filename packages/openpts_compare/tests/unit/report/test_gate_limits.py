@@ -10,7 +10,7 @@ from openpts_compare.limits.limits_file import Allowed, Required, parse_limits, 
 from openpts_compare.runs.reference import percentile_of, tokens_of, words_of
 from tests import ROOT
 
-EXAMPLE = ROOT / "docs/limits.toml"
+EXAMPLE = ROOT / "packages/openpts_compare/docs/limits.toml"
 
 
 @pytest.mark.parametrize(

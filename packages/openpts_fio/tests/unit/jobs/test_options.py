@@ -11,7 +11,7 @@ from tests import ROOT
 from tests.support.fio_options_page import options_tables
 from tests.support.fio_own_jobs import fio_own_jobs, own_jobs_table
 
-PAGE = ROOT / "docs/fio-jobs.md"
+PAGE = ROOT / "packages/openpts_fio/docs/fio-jobs.md"
 
 
 @pytest.fixture(scope="module")

@@ -116,7 +116,7 @@ class ConformanceDocument(Document, frozen=True, kw_only=True, tag="openpts.conf
         )
 
 
-class GuideDocument(Document, frozen=True, kw_only=True, tag="openpts_pts.conformance-guide/1"):
+class GuideDocument(Document, frozen=True, kw_only=True, tag="openpts.conformance-guide/1"):
     """What a run shows of a guide's requirements."""
 
     test_id: str
@@ -124,7 +124,7 @@ class GuideDocument(Document, frozen=True, kw_only=True, tag="openpts_pts.confor
     requirements: tuple[FoundPractice, ...]
 
 
-class ConformanceRuns(Document, frozen=True, kw_only=True, tag="openpts_pts.conformance-runs/1"):
+class ConformanceRuns(Document, frozen=True, kw_only=True, tag="openpts.conformance-runs/1"):
     """What the runs of a suite or a batch show, each as if it were named alone."""
 
     runs: tuple[ConformanceDocument | GuideDocument | Failure, ...]

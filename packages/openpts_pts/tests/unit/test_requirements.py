@@ -131,7 +131,7 @@ def batch(tmp_path) -> Path:
 
 def test_a_batch_is_all_of_its_runs(batch) -> None:
     printed = json.loads(invoke(str(batch), "--json", "--only", "deviated"))
-    assert printed["schema"] == "openpts_pts.conformance-runs/1"
+    assert printed["schema"] == "openpts.conformance-runs/1"
     rows = [[row["id"] for row in run["requirements"]] for run in printed["runs"]]
     assert rows == [[], ["PTS-IOPS-14"]]
     assert printed["runs"][0] == json.loads(invoke(str(batch / "1-a"), "--json", "--only", "deviated"))

@@ -12,22 +12,23 @@ From a notebook, with a run folder:
     openpts.compare(["runs/old-firmware", "runs/new-firmware"])
     openpts.gate(["runs/new-firmware"], ["iops.rnd-4k-rw0 >= 180 k"]).verdict
 
-All errors that these raise are subclasses of
-``openpts.OpenptsError``.
+All errors that these raise are subclasses of ``openpts.OpenptsError``.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from openpts.api import build_report, measure, measures, read_run, read_runs, run_test, vega_lite
     from openpts.errors import NoRecordError, OpenptsError, RecordError, UsageError
     from openpts.record.reader import Run
-    from openpts_compare.compare.api import compare
-    from openpts_compare.compare.contenders import RunComparison
-    from openpts_compare.gate.api import gate
     from openpts_pages.measure import Measured
     from openpts_pages.model import Report
+
+    compare: Callable[..., Any]
+    gate: Callable[..., Any]
 
 __all__ = [
     "Measured",
@@ -36,7 +37,6 @@ __all__ = [
     "RecordError",
     "Report",
     "Run",
-    "RunComparison",
     "UsageError",
     "build_report",
     "compare",
@@ -57,16 +57,16 @@ _PLACES = {
     "RecordError": "openpts.errors",
     "Report": "openpts_pages.model",
     "Run": "openpts.record.reader",
-    "RunComparison": "openpts_compare.compare.contenders",
     "UsageError": "openpts.errors",
-    "compare": "openpts_compare.compare.api",
-    "gate": "openpts_compare.gate.api",
 }
+_OF_PLUGINS = ("compare", "gate")
 
 
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _OF_PLUGINS:
+        return import_module("openpts.plugins").function(name)
     return getattr(import_module(_PLACES.get(name, "openpts.api")), name)
 
 

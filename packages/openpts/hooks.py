@@ -123,6 +123,11 @@ class Concern:
         del run
         return nullcontext()
 
+    def preparations(self, run: RunContext) -> Iterable[str]:
+        """Lines on what was set up for the run, for the operator at its start."""
+        del run
+        return ()
+
     def announcements(self, run: RunContext) -> Iterable[str]:
         """Sentences on what will limit the run, for the operator at its start."""
         del run
@@ -228,6 +233,10 @@ class Concerns:
     def around_record(self) -> AbstractContextManager[object]:
         """See Concern."""
         return self._around("around_record")
+
+    def preparations(self) -> tuple[str, ...]:
+        """See Concern."""
+        return self._all("preparations", self.run)
 
     def announcements(self) -> tuple[str, ...]:
         """See Concern."""

@@ -62,6 +62,7 @@ class Kind(StrEnum):
     BATCH_OUTPUT = "batch-output"
     PURPOSE = "purpose"
     SELF_TEST = "self-test"
+    FUNCTION = "function"
 
 
 # Imported with the first object of the kind: types of rooms above, and click, would cost each start.
@@ -84,6 +85,7 @@ _TYPES: Final = {
     Kind.BATCH_OUTPUT: "collections.abc:Callable",
     Kind.PURPOSE: "builtins:object",
     Kind.SELF_TEST: "collections.abc:Callable",
+    Kind.FUNCTION: "collections.abc:Callable",
 }
 
 
@@ -239,6 +241,16 @@ def load(offer: Offer) -> Any:
     if not offer.package.is_own:
         _LOADED[offer.package.name] = offer.package
     return found
+
+
+def function(name: str) -> Any:
+    """What is called as ``openpts.NAME`` from Python. Raises PluginError, also where none is installed."""
+    offer = offers(Kind.FUNCTION).get(name)
+    if offer is None:
+        raise PluginError(
+            f"openpts.{name} is in no plug-in that is installed: pip install --force-reinstall {OWN}"
+        )
+    return load(offer)
 
 
 @contextmanager

@@ -9,8 +9,8 @@ from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts_drives.host_path import HostLink, HostPath, host_paths
 from openpts_host.container import cpu_quota
-from openpts_host.link.host_path import HostLink, HostPath, host_paths
 from openpts_host.memory import memory_by_modules
 
 _SMALL_IO_BYTES: Final = 4 * KIB

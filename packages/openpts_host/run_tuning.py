@@ -6,9 +6,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from openpts.journal import Journal
 from openpts.programs import Run, run_program
-from openpts.system_files import SystemRoots
+from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 from openpts_host.advice.machine import SHALLOW_US
+from openpts_host.advice.table import ADVICE_OF
 from openpts_host.changes import HostChanger
 from openpts_host.services import no_sleep
 from openpts_host.setting_file import HostSettingError, held_open
@@ -37,6 +38,22 @@ def tuned_host(
             complaints = changer.put_back()
     if complaints:
         raise HostSettingError(f"{'; '.join(complaints)}: `openpts doctor --restore` tries again")
+
+
+def tuning_lines(reports: Sequence[ChangeReport]) -> Iterator[str]:
+    """How much of the host was set up for the run, and what could not be, the same in many places once."""
+    if not reports:
+        return
+    made = sum(not report.failure for report in reports)
+    yield f"host set up: {made} of {len(reports)} settings changed for the run"
+    places: dict[tuple[str, str], list[str]] = {}
+    for report in reports:
+        if report.failure:
+            places.setdefault((report.key, report.failure), []).append(report.place)
+    for (key, failure), where in places.items():
+        title = ADVICE_OF[key].title if key in ADVICE_OF else printable(key)
+        more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+        yield f"not set: {title}: {printable(failure)} ({printable(where[0])}{more})"
 
 
 def _hold(held: ExitStack, scenario: Scenario, roots: SystemRoots) -> list[ChangeReport]:

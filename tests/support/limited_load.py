@@ -24,8 +24,8 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from openpts_drives.path_use import path_gauge
 from openpts_host.gauges import processor_gauges
-from openpts_host.link.path_use import path_gauge
 from openpts_host.saturation_gauges import saturation_gauges
 
 PERIOD_S = 1.0

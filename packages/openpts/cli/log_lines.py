@@ -37,7 +37,6 @@ from openpts.runner.events import (
 )
 from openpts.runner.progress import RunProgress
 from openpts.runner.step_faults import HANG_NS, capped_streams, hang_text, standstill_text, what_to_do
-from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_words
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
@@ -46,8 +45,6 @@ from openpts.vocabulary.power_cut import Cut, losses_text
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.tuning import ChangeReport
-from openpts_host.advice.table import ADVICE_OF
 
 # Those of many rounds say enough when they end.
 _ANNOUNCED: Final = frozenset(
@@ -60,11 +57,11 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
     match event:
         case Healed(healing):
             return [healing.text]
-        case RunStarted(folder, manifest, plan, resumes_at, host_limits):
+        case RunStarted(folder, manifest, plan, resumes_at, host_limits, preparations):
             return [
                 _order_line(manifest, plan),
                 f"run folder {folder}",
-                *_tuning_lines(manifest.tuning),
+                *preparations,
                 *(f"this host may be the limit: {text}" for text in host_limits),
                 *([f"resumes at {resumes_at}"] if resumes_at else []),
             ]
@@ -83,22 +80,6 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
             return [_end_line(event), *_simulated_lines(progress)]
         case _:
             return _measuring_lines(event, progress)
-
-
-def _tuning_lines(reports: Sequence[ChangeReport]) -> Iterator[str]:
-    """How much of the host was set up for the run, and what could not be, the same in many places once."""
-    if not reports:
-        return
-    made = sum(not report.failure for report in reports)
-    yield f"host set up: {made} of {len(reports)} settings changed for the run"
-    places: dict[tuple[str, str], list[str]] = {}
-    for report in reports:
-        if report.failure:
-            places.setdefault((report.key, report.failure), []).append(report.place)
-    for (key, failure), where in places.items():
-        title = ADVICE_OF[key].title if key in ADVICE_OF else printable(key)
-        more = f" and {len(where) - 1} more" if len(where) > 1 else ""
-        yield f"not set: {title}: {printable(failure)} ({printable(where[0])}{more})"
 
 
 def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:

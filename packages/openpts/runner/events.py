@@ -44,7 +44,8 @@ class RunStarted(Event, frozen=True):
     """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
 
     ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
-    ``host_limits`` are sentences on what this host can't do that the drive may.
+    ``host_limits`` are sentences on what this host can't do that the drive may, ``preparations`` lines on
+    what was set up for the run.
     """
 
     folder: Path
@@ -52,6 +53,7 @@ class RunStarted(Event, frozen=True):
     plan: tuple[PlannedApply, ...]
     resumes_at: str = ""
     host_limits: tuple[str, ...] = ()
+    preparations: tuple[str, ...] = ()
 
 
 class DeviationFound(Event, frozen=True):

@@ -179,8 +179,8 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
                 past,
                 concerns.follows,
             )
-            limits = concerns.announcements()
-            runner.emit(RunStarted(checked.folder, manifest, checked.plan, begun.where, limits))
+            prepared, limits = concerns.preparations(), concerns.announcements()
+            runner.emit(RunStarted(checked.folder, manifest, checked.plan, begun.where, limits, prepared))
             for healing in device.healed:
                 runner.emit(Healed(healing))
             yield _PreparedRun(checked, engine, runner)

@@ -14,8 +14,8 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.health import HealthReading
 from openpts_drives.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
 from openpts_drives.health.health import read_health
+from openpts_drives.path_use import path_gauge
 from openpts_drives.purge.ata_password import DRIVE_PASSWORD, refusal, take_password_off
-from openpts_host.link.path_use import path_gauge
 
 
 class Drive(Concern):

@@ -11,11 +11,11 @@ from msgspec import Struct
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import IN_MEMORY, device_of_mount, find_mount
 from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.scheme import scheme_of
 from openpts.errors import TargetError, UsageError, failing_as
 from openpts.ownership import RunOwner, new_run_id
 from openpts.system_files import Mount, SystemRoots, printable
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts_sim.simulated_target import names_simulated
 
 _OVER_A_NETWORK: Final = frozenset(
     {
@@ -42,12 +42,11 @@ _FILE_PREFIX: Final = "file:"
 _USUAL_SECTOR_BYTES: Final = 512
 
 
-def refuse_simulated(text: str) -> None:
-    """Raise UsageError for the name of a simulated drive: it has no node, and keeps no data."""
-    if names_simulated(text):
+def refuse_scheme(text: str) -> None:
+    """Raise UsageError for a target of a scheme, such as a simulated drive, which has no node."""
+    if (scheme := scheme_of(text)) is not None:
         raise UsageError(
-            f"{printable(text)} is a simulated drive, on which no program can run: name a directory or a "
-            "drive"
+            f"{printable(text)} is {scheme.what}, on which no program can run: name a directory or a drive"
         )
 
 

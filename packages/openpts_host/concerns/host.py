@@ -29,6 +29,7 @@ from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 from openpts_drives.gauges import disks_below
 from openpts_drives.health.self_test import self_test_fact
+from openpts_drives.path_use import links_of_host
 from openpts_host.changes import put_back_setting
 from openpts_host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts_host.host_capacity import DrivenDrive, expected_limits
@@ -36,10 +37,9 @@ from openpts_host.host_use import host_use
 from openpts_host.inventory import host_facts
 from openpts_host.link.link_settings import link_settings
 from openpts_host.link.link_tuning import COUNTING, link_changes
-from openpts_host.link.path_use import links_of_host
 from openpts_host.memory_bandwidth import memory_of_run
 from openpts_host.path_loss import path_loss_deviations
-from openpts_host.run_tuning import tuned_host
+from openpts_host.run_tuning import tuned_host, tuning_lines
 from openpts_host.saturation_gauges import saturation_gauges
 from openpts_host.settings import host_settings
 from openpts_host.shared_settings import HOST_SETTING, is_of_a_run, still_needed
@@ -87,6 +87,10 @@ class Host(Concern):
             return ()
         self._watch = HostWatch(period_s, never_sleeps(run.engine.facts))
         return host_gauges(_ROOTS, run.engine.cpus, self._memory)
+
+    def preparations(self, run: RunContext) -> Iterable[str]:
+        """How much of the host was set up, and what could not be."""
+        return () if run.manifest is None else tuning_lines(run.manifest.tuning)
 
     def announcements(self, run: RunContext) -> Iterable[str]:
         """What of this host would be the limit if the drives did all that they can."""

@@ -24,7 +24,7 @@ from openpts.vocabulary.command_run import (
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.requests import DriverAnswer, DriverRequest, Script
 from openpts_app.drivers.commands.mounted_device import MountedDevice, mounted_device
-from openpts_drives.mounted.directory import DirectoryTarget, refuse_simulated
+from openpts_drives.mounted.directory import DirectoryTarget, refuse_scheme
 
 
 class CommandDriver(Driver):
@@ -37,11 +37,11 @@ class CommandDriver(Driver):
 
     def refuse_name(self, target: str) -> None:
         """See the base: no program can run on a simulated drive."""
-        refuse_simulated(target)
+        refuse_scheme(target)
 
     def unopened(self, target: str, roots: SystemRoots) -> UnopenedTarget:
         """See the base; of a directory the device below."""
-        refuse_simulated(target)
+        refuse_scheme(target)
         if (directory := DirectoryTarget.of(target, roots)) is None:
             return UnopenedTarget.of(target, roots)
         return UnopenedTarget(directory.facts, device=directory.device)

@@ -47,7 +47,7 @@ from openpts_drives.mounted.directory import (
     file_system_fault,
     is_writable,
     open_directory,
-    refuse_simulated,
+    refuse_scheme,
 )
 from openpts_drives.mounted.marked_processes import MARK, end_marked
 from openpts_drives.mounted.prepared_drive import PreparedDrive, described
@@ -65,7 +65,7 @@ def mounted_device(text: str, consent: Consent, run_id: str) -> Iterator["Mounte
 
     A drive or a file is lent by the guard, with the consent of any run that destroys. Raises OpenptsError.
     """
-    refuse_simulated(text)
+    refuse_scheme(text)
     roots, journal = SystemRoots(), Journal.of_machine()
     with ExitStack() as held:
         if (directory := DirectoryTarget.of(text, roots)) is not None:

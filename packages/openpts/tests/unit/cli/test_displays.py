@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from openpts.cli import run_display
-from openpts.cli.log_lines import event_lines
 from openpts.cli.run_display import PlainLog, live_display, render_panel, shown_on
 from openpts.device.write_cache_control import WRITE_CACHE
 from openpts.engine.contract import OutstandingIo
@@ -22,7 +21,6 @@ from openpts.runner.events import (
     PurgeProgressed,
     PurgeStarted,
     RunEnded,
-    RunStarted,
 )
 from openpts.runner.healing import Healing
 from openpts.runner.progress import RunProgress
@@ -32,7 +30,6 @@ from openpts.vocabulary.facts import Fact, PurgeAttempt, PurgeReport
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.tuning import ChangeReport
 from tests.support.told_run import (
     POINT,
     SIMULATED,
@@ -203,30 +200,6 @@ def test_a_terminal_without_a_cursor_gets_lines_as_a_pipe_does(
         is_drawn_over,
         not is_drawn_over,
     )
-
-
-def told(*reports: ChangeReport) -> list[str]:
-    started = RunStarted(STARTED.folder, replace(STARTED.manifest, tuning=reports), STARTED.plan)
-    return event_lines(started, RunProgress())[2:]
-
-
-def test_a_host_that_was_not_set_up_is_no_news() -> None:
-    assert told() == []
-
-
-def test_what_could_not_be_set_is_told_once_for_all_its_places() -> None:
-    denied = "Permission denied"
-    governors = [
-        ChangeReport("governor", f"/sys/cpu{number}/scaling_governor", "powersave", "performance", denied)
-        for number in range(4)
-    ]
-    made = ChangeReport("thp", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "madvise")
-    hostile = ChangeReport("else", "/sys/\x1b[2J", None, "1", "no\x07")
-    assert told(*governors, made, hostile) == [
-        "host set up: 1 of 6 settings changed for the run",
-        "not set: Frequency governor: Permission denied (/sys/cpu0/scaling_governor and 3 more)",
-        "not set: else: no\ufffd (/sys/\ufffd[2J)",
-    ]
 
 
 STEP_S = 30

@@ -64,6 +64,10 @@ class Chamber(Concern):
     def around_record(self, run):
         return self._around("around_record")
 
+    def preparations(self, run):
+        self.seen.append("preparations")
+        return ("warmed up",)
+
     def announcements(self, run):
         self.seen.append("announcements")
         return ("the chamber is warm",)
@@ -112,7 +116,7 @@ def test_one_of_others_takes_part_at_each_moment(place, snapshot) -> None:
 
     def listen(event: Event) -> None:
         if isinstance(event, RunStarted):
-            announced.extend(event.host_limits)
+            announced.extend((*event.preparations, *event.host_limits))
 
     folder = run_test(PROCEDURES["tp"], small(place), [listen]).folder
     assert (place / "chamber.log").read_text().splitlines() == snapshot
@@ -121,7 +125,7 @@ def test_one_of_others_takes_part_at_each_moment(place, snapshot) -> None:
     assert run.manifest.host["chamber"].value == "C1"
     assert run.manifest.host["chamber_c"].value == "40"
     assert run.manifest.host_before["chamber"] == run.manifest.host_after["chamber"]
-    assert announced == ["the chamber is warm"]
+    assert announced == ["warmed up", "the chamber is warm"]
     assert {one.reading.values["chamber_c"] for one in run.health} == {40.0}
     assert "True at 40 C" in [entry.used for entry in run.ledger]
     assert "plugin_chamber" in run.manifest.software
@@ -164,7 +168,15 @@ def test_a_concern_without_moments_does_nothing(place) -> None:
             assert yielded is None
     with Concern().around_engine(context) as fields:
         assert fields == {}
-    for name in ("facts", "gauges", "announcements", "surroundings", "log_values", "findings"):
+    for name in (
+        "facts",
+        "gauges",
+        "preparations",
+        "announcements",
+        "surroundings",
+        "log_values",
+        "findings",
+    ):
         assert not getattr(Concern(), name)(context)
     assert Concern().health_of(None) is None  # type: ignore[arg-type]
     assert not Concern().follows(context, (), (), 0, True)

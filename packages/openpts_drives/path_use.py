@@ -9,7 +9,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.gauge import Gauge, Growth, Values
 from openpts.system_files import SystemRoots
 from openpts.units import GB
-from openpts_host.link.host_path import HostLink, host_paths
+from openpts_drives.host_path import HostLink, host_paths
 
 _SECTOR_BYTES: Final = 512
 # Fields of a line of /proc/diskstats.

@@ -1,0 +1,67 @@
+"""What the links of made-up machines are set to."""
+
+from openpts.device.block_device import BlockDevice
+from openpts.system_files import SystemRoots
+from openpts_host.link.link_settings import link_settings
+from tests.data.system_trees import malformed, server
+
+__all__ = ["malformed", "server"]
+
+
+def values(name: str, roots: SystemRoots) -> dict[str, str | None]:
+    facts = link_settings(BlockDevice.of_name(name, roots), roots)
+    assert all(fact.source for fact in facts.values())
+    return {key: fact.value for key, fact in facts.items()}
+
+
+def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server) -> None:
+    assert values("nvme0n1", server) == {
+        "storage_driver": "nvme 1.0",
+        "numa_node": "node 1 of 2, processors 2-3,6-7",
+        "scheduler": "none",
+        "nomerges": "0",
+        "rq_affinity": "1",
+        "iostats": "1",
+        "wbt_lat_usec": "2000",
+        "add_random": "0",
+        "nr_requests": "256 of 1023",
+        "max_sectors_kb": "512 KiB of 2048 KiB",
+        "poll_queues": "4",
+        "interrupts": "3, which end in 2 places",
+        "link": "Gen 4 x4 of Gen 5 x4",
+        "aspm": "policy default; on: L1",
+        "apst": "on, up to 100000 us",
+        "power_state": "D0, kept awake",
+        "sata_power": "none (not on SATA)",
+        "disk_suspend": "none (not of a disk of NVMe)",
+        "usb_suspend": "none (not on USB)",
+        "iommu": "translates (DMA-FQ)",
+        "aer": "correctable 2, nonfatal 0, fatal 0",
+    }
+
+
+def test_a_drive_that_sleeps_without_leave(server) -> None:
+    tolerance = server.sys / "class/block/nvme0n1/device/power/pm_qos_latency_tolerance_us"
+    tolerance.write_text("0\n")
+    assert values("nvme0n1", server)["apst"] == "off"
+
+
+def test_a_sata_drive_has_no_power_states_of_nvme(server) -> None:
+    found = values("sda", server)
+    assert found["storage_driver"] == "ahci, of the kernel"
+    assert found["apst"] == "none (not of ATA)"
+    assert found["poll_queues"] == "none (not of ATA)"
+    assert found["sata_power"] == "med_power_with_dipm"
+    assert found["disk_suspend"] == "may be suspended"
+    assert found["usb_suspend"] == "none (not on USB)"
+    assert found["nr_requests"] == "64 of 32"
+    assert found["iommu"] == "off"
+
+
+def test_what_a_machine_does_not_tell_is_left_open(malformed) -> None:
+    found = values("nvme0n1", malformed)
+    assert found.pop("iommu") == "off"
+    assert found.pop("sata_power") == "none (not on SATA)"
+    assert found.pop("disk_suspend") == "none (not of a disk of NVMe)"
+    assert found.pop("usb_suspend") == "none (not on USB)"
+    assert set(found.values()) == {None}

@@ -190,7 +190,7 @@ _REFUSED: Final[Mapping[str, tuple[str, frozenset[str]]]] = {
     "thinktime_iotime": ("a rest after a time instead of after I/Os", _OFF),
     "rate_min": ("openpts ends no job for being slow", _OFF),
     "rate_iops_min": ("openpts ends no job for being slow", _OFF),
-    "rate_ignore_thinktime": ("a rate that goes on during think time", _OFF),
+    "rate_ignore_thinktime": ("a rate that continues during think time", _OFF),
     "max_latency": ("openpts ends no job for being slow", _OFF),
     "latency_target": ("openpts searches no queue depth for a latency", _OFF),
     "verify_only": ("openpts checks what it has written itself", _OFF),

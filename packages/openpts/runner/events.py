@@ -44,8 +44,7 @@ class RunStarted(Event, frozen=True):
     """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
 
     ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
-    ``host_limits`` are sentences on what this host can't do that the drive may, ``preparations`` lines on
-    what was set up for the run.
+    ``host_limits`` say what this host can't do that the drive may, ``preparations`` what was set up for it.
     """
 
     folder: Path

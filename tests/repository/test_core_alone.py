@@ -1,7 +1,8 @@
-"""The core and the packages that it still leads to, with no other there."""
+"""The core runs the test of a third party's plug-in with no other package of openpts there."""
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -9,10 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts_pts.suite import PTS
 from tests.support.core_alone import OTHERS, core_folder
-
-TARGET = "sim:mlc?capacity=2GB"
 
 
 @pytest.fixture(scope="module")
@@ -20,46 +18,70 @@ def core(tmp_path_factory) -> Path:
     return core_folder(tmp_path_factory.mktemp("core") / "path")
 
 
-def python(core: Path, *words: str) -> str:
+def begun(core: Path, *words: str) -> subprocess.Popen[str]:
     """Without `site`, whose files in site-packages would lead to the sources and to what is beside them."""
     path = os.pathsep.join((str(core), sysconfig.get_path("purelib"), sysconfig.get_path("platlib")))
-    ended = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-S", *words],
         cwd=core,
         env={**os.environ, "PYTHONPATH": path, "COLUMNS": "80"},
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
     )
-    assert ended.returncode == 0, ended.stderr
-    return ended.stdout
 
 
-def openpts(core: Path, *words: object) -> str:
-    return python(core, "-m", "openpts", *map(str, words))
+def python(core: Path, *words: str, code: int = 0) -> str:
+    process = begun(core, *words)
+    output, _ = process.communicate()
+    assert process.returncode == code, output
+    return output
 
 
-def test_no_plug_in_is_there(core) -> None:
+def openpts(core: Path, *words: object, code: int = 0) -> str:
+    return python(core, "-m", "openpts", *map(str, words), code=code)
+
+
+def listed(page: str) -> list[str]:
+    lines = page.partition("Commands:\n")[2].partition("\n\n")[0].splitlines()
+    return [line.split()[0] for line in lines if line[2:3].strip()]
+
+
+def test_no_other_package_is_there(core) -> None:
+    assert len(OTHERS) > 15
     asked = "import sys; from importlib.util import find_spec; print(*filter(find_spec, sys.argv[1:]))"
-    assert python(core, "-c", asked, "openpts", *OTHERS).split() == ["openpts"]
-    listed = openpts(core, "run", "--help").partition("Commands:")[2].partition("Examples:")[0]
-    assert [line.split()[0] for line in listed.splitlines() if line[:2] == "  " and line[2:3].strip()] == [
-        *PTS,
-        "all",
+    assert python(core, "-c", asked, "openpts", *sorted(OTHERS)).split() == ["openpts"]
+
+
+def test_help_shows_the_commands_of_the_core_and_the_test_of_the_plug_in(core) -> None:
+    assert listed(openpts(core, "--help")) == ["plan", "run", "resume", "report"]
+    for group in ("plan", "run"):
+        assert listed(openpts(core, group, "--help")) == ["blocksizes"]
+
+
+@pytest.mark.on_disk
+def test_a_plan_a_run_that_is_stopped_its_resumption_and_its_report(core, tmp_path) -> None:
+    target, run = f"file:{tmp_path / 'scratch'}?size=64MiB", tmp_path / "run"
+    assert "sweeps" in openpts(core, "plan", "blocksizes", target, "--quick")
+    words = ("run", "blocksizes", target, "--quick", "--overwrite-file", "--out", str(run))
+    with begun(core, "-m", "openpts", *words) as process:
+        assert process.stdout is not None
+        assert any("conditioning 1 done" in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        rest = process.communicate()[0]
+    assert process.returncode == 130, rest
+    openpts(core, "resume", run)
+    (run / "report.json").unlink()
+    openpts(core, "report", run)
+    written = json.loads((run / "report.json").read_text())
+    assert [section["test"] for section in written["sections"]] == ["blocksizes"]
+    assert list(json.loads(openpts(core, "report", run, "--json"))["measures"]) == [
+        f"{size}_kib.mean" for size in (4, 16, 64, 256)
     ]
 
 
-def test_a_run_its_report_its_verification_and_its_resumption(core, tmp_path) -> None:
-    openpts(core, "run", "lat", TARGET, "--quick", "--no-report", "--out", tmp_path / "run")
-    for words in (("resume", "--no-report"), ("report",), ("verify",)):
-        openpts(core, *words, tmp_path / "run")
-    written = json.loads((tmp_path / "run" / "report.json").read_text())
-    assert [section["test"] for section in written["sections"]] == ["lat"]
-    assert json.loads(openpts(core, "doctor", "--json"))["plugins"] == []
-
-
-@pytest.mark.slow
-def test_all_eight_tests(core, tmp_path) -> None:
-    openpts(core, "run", "all", TARGET, "--quick", "--out", tmp_path / "suite")
-    written = json.loads((tmp_path / "suite" / "report.json").read_text())
-    assert {section["test"].partition("-")[0] for section in written["sections"]} == set(PTS)
+def test_what_is_of_another_package_is_refused(core) -> None:
+    refused = "import openpts\ntry: openpts.compare\nexcept openpts.OpenptsError as error: print(error)"
+    assert python(core, "-c", refused).startswith("openpts.compare is in no plug-in that is installed: ")
+    assert "doesn't exist" in openpts(core, "run", "blocksizes", "sim:mlc", "--quick", code=3)
+    assert "iops" in openpts(core, "run", "iops", "file:x?size=1MiB", code=2)

@@ -1,6 +1,7 @@
 """The report of the test of block sizes."""
 
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.header import TestSection, sections_of, setup_rows
 from openpts.procedures.kit.steps import MEAN, Row, rows_json, select
 from openpts.record.reader import Run
 from openpts.units import format_block_size
@@ -11,8 +12,8 @@ from openpts_pages import ticks
 from openpts_pages.kit import Col, Plot, PlotName, category_axis, column_series, plot_page, table
 from openpts_pages.measure import Subject
 from openpts_pages.model import Cell, Page
-from openpts_pts.shared.methodology import methodology, state_page
 
+_TITLE = "Read Latency by Block Size"
 _MEAN = MEAN.measure("mean", "Mean, {name}")
 
 
@@ -22,13 +23,22 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=(),
         measures=tuple(_MEAN.of(sample, Subject(_size(stimulus))) for stimulus, sample in steps),
-        sections=methodology(
-            run,
-            "Read Latency by Block Size",
-            (("Test Stimulus", "RND R at each block size"), *(("", ""),) * 9),
-            lambda: (state_page(run, "Preparation"), _page(steps)),
-        ),
+        sections=sections_of(run, _section(run, steps)),
         figures=lambda: {"block_sizes": rows_json(steps, {"block_size": _size}, (MEAN,))},
+    )
+
+
+def _section(run: Run, steps: list[Row[Sample]]) -> TestSection:
+    empty = ("", "")
+    return TestSection(
+        test=run.manifest.conditions.test,
+        title=_TITLE,
+        bar="Methodology Report (not part of SNIA PTS)",
+        heading=_TITLE,
+        setup=setup_rows(run, *(empty,) * 6),
+        test_rows=(("Test Stimulus", "RND R at each block size"), *(empty,) * 9),
+        pages=lambda: (_page(steps),),
+        of_specification=False,
     )
 
 

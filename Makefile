@@ -118,7 +118,7 @@ test-anywhere: setup  ## tests as user 1000, in an overlay without io_uring, ter
 
 test-anywhere-sample: setup  ## of these what depends on all that (2 minutes)
 	$(ANYWHERE) tests/repository/test_visible_output.py packages/openpts_drives/tests/unit/test_devices.py packages/openpts_traces/tests/unit/cli/test_trace.py \
-	  packages/openpts/tests/unit/device/test_allocation.py packages/openpts/tests/unit/device/test_scratch_file.py packages/openpts/tests/unit/engine packages/openpts/tests/device/test_io.py \
+	  packages/openpts/tests/unit/device/test_allocation.py packages/openpts/tests/unit/device/test_scratch_file.py packages/openpts/tests/unit/engine packages/openpts_io/tests/device/test_io.py \
 	  packages/openpts_batch/tests/device/test_claims_on_loop.py packages/openpts/tests/device/test_run_on_a_file.py
 
 # One virtual machine for a file: it must not be booted in two processes.

@@ -8,8 +8,6 @@ import pytest
 
 from openpts.device.write_cache_control import WRITE_CACHE
 from openpts.journal import Journal, JournalError
-from openpts_drives.purge.ata_password import DRIVE_PASSWORD
-from openpts_host.shared_settings import HOST_SETTING
 from tests.support.processes import die, dies, living
 
 SUBJECT = {"serial": "S1 \N{SNOWMAN}", "node": "/dev/sda"}
@@ -18,7 +16,7 @@ FOUND = {"value": "write back"}
 
 def test_an_entry_lasts_until_it_is_taken_out(tmp_path) -> None:
     journal = Journal(tmp_path / "a/b")
-    entry = journal.add(HOST_SETTING, {"path": "/sys/x"}, FOUND)
+    entry = journal.add("host setting", {"path": "/sys/x"}, FOUND)
     assert journal.entries() == (entry,)
     assert journal.left_behind() == ()
     journal.remove(entry)
@@ -60,7 +58,7 @@ def test_an_entry_that_another_takes_out_meanwhile_is_no_error(tmp_path, monkeyp
 
 
 def test_entries_are_for_their_user_alone(tmp_path) -> None:
-    Journal(tmp_path / "j").add(DRIVE_PASSWORD, SUBJECT, {"password": "secret"})
+    Journal(tmp_path / "j").add("drive password", SUBJECT, {"password": "secret"})
     assert (tmp_path / "j").stat().st_mode & 0o77 == 0
     assert next((tmp_path / "j").glob("*")).stat().st_mode & 0o77 == 0
 

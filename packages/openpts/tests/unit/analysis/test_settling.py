@@ -8,10 +8,8 @@ from msgspec.structs import replace
 from openpts.analysis.energy import CounterMeter, Drawn, WattMeter
 from openpts.analysis.health_change import change, write_amplification
 from openpts.analysis.settling import IdleObservation, judge
-from openpts.units import GB, GIB, MB, NS_PER_S
+from openpts.units import GIB, MB, NS_PER_S
 from openpts.vocabulary.settling import SettlingRule
-from openpts_pts.tests.unit.test_idle_recovery import group
-from openpts_pts.tp.pages import last_pass
 
 RULE = SettlingRule(looks=3, least_ns=0, median_within_pct=10, tail_within_pct=20, within_k=1)
 
@@ -163,22 +161,3 @@ def test_a_counter_in_gigabytes_must_have_gone_far_enough(coarse, steps, known) 
     after[f"{coarse}_write_bytes"] = BEFORE[f"{coarse}_write_bytes"] + steps * GIB
     after[f"{coarse}_write_unit_bytes"] = GIB
     assert (write_amplification(BEFORE, after) is not None) == known
-
-
-# Minutes: a first pass of 96 GB at 100 MB/s, a second one at 150 and 250 in turn, and the start of a third.
-RATES = [100] * 16 + [150, 250] * 4 + [700] * 2
-
-
-def test_the_last_full_pass_counts_and_no_other() -> None:
-    first, second = last_pass(group(0, RATES), 96 * GB, 100)
-    assert (first.start_pct, first.middle_pct, first.end_pct) == (0, 25, 50)
-    assert (second.start_pct, second.end_pct) == (50, 100)
-    for stretch in (first, second):
-        assert stretch.bytes_per_s == pytest.approx(200 * MB)
-        assert stretch.lowest_bytes_per_s == pytest.approx(150 * MB)
-        assert stretch.highest_bytes_per_s == pytest.approx(250 * MB)
-
-
-@pytest.mark.parametrize(("rates", "range_bytes"), [([100] * 15, 96 * GB), ([100] * 7, 42 * GB), ([], 0)])
-def test_without_a_full_pass_or_enough_intervals_there_is_nothing(rates, range_bytes) -> None:
-    assert last_pass(group(0, rates) if rates else [], range_bytes, 100) == ()

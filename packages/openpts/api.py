@@ -51,8 +51,8 @@ def run_test(test: str, target: str, *options: str, out: str | PathLike[str]) ->
     Raises RunFailedError if the command ends with an error, which it has said, InterruptedRunError if it was
     stopped, RecordError as ``read_run`` does.
     """
-    words = ["run", test, target, "--out", str(out), "--no-report", *options]
-    ended = subprocess.run([*OPENPTS, *words], stdout=_STDERR, check=False).returncode
+    arguments = ["run", test, target, "--out", str(out), "--no-report", *options]
+    ended = subprocess.run([*OPENPTS, *arguments], stdout=_STDERR, check=False).returncode
     if ended == _STOPPED:
         raise InterruptedRunError(f"the run was stopped: `openpts resume {out}` goes on with it")
     if ended:

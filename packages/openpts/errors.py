@@ -153,7 +153,7 @@ class FleetError(OpenptsError):
 
 
 class PluginError(OpenptsError):
-    """A plug-in can't be loaded, is refused at the door, or fails; openpts itself goes on without it."""
+    """A plug-in can't be loaded, is refused at the door, or fails; openpts itself continues without it."""
 
 
 class InterruptedRunError(OpenptsError):

@@ -76,11 +76,11 @@ class RunOwner(Struct, frozen=True):
         """We ourselves."""
         from importlib.metadata import version  # noqa: PLC0415 takes a tenth of the time of a start
 
-        words = (read_text(roots.proc / "self/stat") or "").rpartition(")")[2].split()
+        fields = (read_text(roots.proc / "self/stat") or "").rpartition(")")[2].split()
         return cls(
             run_id=run_id,
             pid=os.getpid(),
-            process_started_ticks=int(words[_STARTED_AT]) if len(words) > _STARTED_AT else 0,
+            process_started_ticks=int(fields[_STARTED_AT]) if len(fields) > _STARTED_AT else 0,
             boot_id=boot_id(roots),
             host=os.uname().nodename,
             target=printable(target),
@@ -236,7 +236,7 @@ _HELD: Final[dict[str, _Held]] = {}
 
 
 def owned_descriptors() -> tuple[int, ...]:
-    """The locks of this process, for programs that go on with its I/O if it ends before them."""
+    """The locks of this process, for programs that continue with its I/O if it ends before them."""
     return tuple(held.fd for held in _HELD.values())
 
 
@@ -284,7 +284,7 @@ def _say(fd: int, owner: RunOwner) -> None:
 def host_used(folder: Path, owner: RunOwner, *, alone: bool) -> Iterator[None]:
     """Use this host as long as the block lasts, beside others who do so, or ``alone``.
 
-    Programs that go on with the run's I/O keep it in use. Raises BlockingIOError with the owner who has it
+    Programs that continue with the run's I/O keep it in use. Raises BlockingIOError with the owner who has it
     alone, or with none where others use it, and OSError.
     """
     path = folder / _HOST_LOCK
@@ -294,9 +294,9 @@ def host_used(folder: Path, owner: RunOwner, *, alone: bool) -> Iterator[None]:
     else:  # who shares it need not be allowed to write
         fd = os.open(path, os.O_RDONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     try:
-        wanted = _FLOCK.pack(fcntl.F_WRLCK if alone else fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+        lock = _FLOCK.pack(fcntl.F_WRLCK if alone else fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
         try:
-            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, wanted)
+            fcntl.fcntl(fd, fcntl.F_OFD_SETLK, lock)
         except BlockingIOError as error:
             raise BlockingIOError(error.errno, str(read_owner(path) or NO_OWNER)) from None
         if alone:

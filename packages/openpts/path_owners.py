@@ -31,7 +31,7 @@ def link_of_another(path: Path) -> tuple[Path, str] | None:
 
 
 def exchangeable(folder: Path) -> str | None:
-    """Who else could exchange the folder, in words; None where nobody but root and this user can.
+    """Who else could exchange the folder, in words; None where only root and this user can.
 
     A folder's owner can exchange names in it, and so can everybody where all may write and no sticky bit is
     set. What a group may do, its owner gave it.

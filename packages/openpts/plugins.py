@@ -209,11 +209,11 @@ def listing() -> Listing:
     return _listing(packages())
 
 
-def offers(kind: Kind, taken: Collection[str] = ()) -> dict[str, Offer]:
-    """The objects of a kind by name; a name of openpts (``taken``) or of an earlier plug-in stays theirs."""
+def offers(kind: Kind, reserved: Collection[str] = ()) -> dict[str, Offer]:
+    """The objects of a kind by name; ``reserved`` names and those of earlier plug-ins stay theirs."""
     found: dict[str, Offer] = {}
     for offer in _all_offers():
-        if offer.kind == kind and offer.name not in taken:
+        if offer.kind == kind and offer.name not in reserved:
             found.setdefault(offer.name, offer)
     return found
 
@@ -264,10 +264,10 @@ def calling(offer: Offer) -> Iterator[None]:
         raise offer.error("an error in", f"{type(error).__name__}: {error}") from error
 
 
-def audit(taken: Mapping[Kind, Collection[str]]) -> Iterator[tuple[Offer, str]]:
-    """Each object of each plug-in, loaded, with what is wrong with it. ``taken`` are openpts' own names."""
+def audit(reserved: Mapping[Kind, Collection[str]]) -> Iterator[tuple[Offer, str]]:
+    """Each object of each plug-in, loaded, with what is wrong with it. ``reserved``: openpts' own names."""
     for offer in _all_offers():
-        kept = None if offer.refusal else offers(Kind(offer.kind), taken[Kind(offer.kind)]).get(offer.name)
+        kept = None if offer.refusal else offers(Kind(offer.kind), reserved[Kind(offer.kind)]).get(offer.name)
         try:
             if not offer.refusal and kept != offer:
                 owner = OWN if kept is None or kept.package.is_own else f"the plug-in {kept.package}"

@@ -127,7 +127,7 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
                 "PATH": f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}",
                 **{name: os.environ[name] for name in _HANDED_ON if name in os.environ},
             },
-            # what changes a drive goes on if we are killed, and with it our claim of that drive
+            # what changes a drive continues if we are killed, and with it our claim of that drive
             pass_fds=owned_descriptors() if to_the_end else (),
             start_new_session=True,
             text=True,

@@ -1,4 +1,4 @@
-"""Transient units of systemd: a program that goes on by itself, all of its processes in one control group."""
+"""Transient units of systemd: a program of its own, all of its processes in one control group."""
 
 import os
 import pwd
@@ -40,6 +40,6 @@ def lasting_manager(
     return ("--user",) if (lingering / pwd.getpwuid(os.geteuid()).pw_name).exists() else None
 
 
-def literal(words: Sequence[str]) -> list[str]:
+def literal(arguments: Sequence[str]) -> list[str]:
     """Words of a program as its unit takes them: systemd puts variables in the place of ``$NAME``."""
-    return [word.replace("$", "$$") for word in words]
+    return [word.replace("$", "$$") for word in arguments]

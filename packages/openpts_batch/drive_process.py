@@ -14,9 +14,9 @@ from openpts.parent_process import end_with_parent
 
 def main() -> None:
     """Be openpts, unless the parent has gone already."""
-    parent, *words = sys.argv[1:]
+    parent, *arguments = sys.argv[1:]
     end_with_parent(int(parent), signal.SIGTERM)
-    sys.argv[1:] = words
+    sys.argv[1:] = arguments
     # by name: the command line is above this room
     import_module("openpts.cli.main").main()
 

@@ -130,7 +130,7 @@ def as_recorded(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
     """What became of a run by its record, which decides; what is neither complete nor failed is left to do.
 
     The batch may have been killed before it noted the end, and a run that failed may have been resumed alone
-    since. Nothing else goes on with one that failed: what it failed of may be still there. A suite judges
+    since. Nothing else continues with one that failed: what it failed of may be still there. A suite judges
     its runs when they are complete: one may have failed so, and of another only the verdict is left.
     Raises RecordError.
     """

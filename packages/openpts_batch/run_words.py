@@ -1,4 +1,4 @@
-"""The words of `openpts` with which a batch starts a run, or goes on with one that was cut off."""
+"""The words of `openpts` with which a batch starts a run, or continues one that was cut off."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ def run_words(
     pinned: Sequence[str],
     resume_words: Sequence[str],
 ) -> list[str]:
-    """Arguments of a run that begins, or of one that goes on where the folder has a record.
+    """Arguments of a run that begins, or of one that continues where the folder has a record.
 
     ``pinned`` are options that only a new run has, ``resume_words`` those that only a resumed one has.
     """

@@ -72,7 +72,7 @@ def new_batch(
 
 
 class _Process(Struct):
-    """A run that goes on: its process, and the thread that reads its lines."""
+    """A run in progress: its process, and the thread that reads its lines."""
 
     popen: subprocess.Popen[bytes]
     reader: Thread
@@ -84,7 +84,7 @@ class SideBySide(Executor):
     """Runs what is waiting in a process for each drive, all at once or so many as the batch says.
 
     ``report`` makes reports when no drive is under load any more: one takes a processor for seconds.
-    ``resume_words`` are options for runs that have a record already and go on, ``output_words`` those of each
+    ``resume_words`` are options of runs that have a record and continue, ``output_words`` those of each
     run for what other programs read of it. The first Ctrl-C stops all runs in order, the second interrupts
     each, as it does a single run; a third leaves them to the kernel, which ends them with this process.
     ``tune``: the host is set up for the scenario before the first run and put back behind the last; runs that
@@ -169,7 +169,7 @@ class SideBySide(Executor):
                 continue
             try:
                 self._start(index, entry)
-            except OSError as error:  # no log on a full disk, no process: the others go on
+            except OSError as error:  # no log on a full disk, no process: the others continue
                 self._set(index, state=RunState.REFUSED, reason=f"can't be started: {error.strerror}")
             self._next_start_s = time.monotonic() + self.batch.stagger_s
 
@@ -184,11 +184,11 @@ class SideBySide(Executor):
         pinned = () if cpus is None else ("--cpus", cpus)
         outputs = self.output_words(entry)
         new, resumed = (*outputs, *pinned), (*outputs, *self.resume_words)
-        words = run_words(entry.request, drive, run_folder, new, resumed)
+        arguments = run_words(entry.request, drive, run_folder, new, resumed)
         log = open_to_append(self.folder, f"{entry.folder}.log")
         try:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "openpts_batch.drive_process", str(os.getpid()), *words],
+                [sys.executable, "-m", "openpts_batch.drive_process", str(os.getpid()), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -213,8 +213,8 @@ class SideBySide(Executor):
 
     def _needs_cpus(self, index: int) -> bool:
         """Whether its processors are for the batch to choose; a simulated drive has no threads for I/O."""
-        words = self.batch.entries[index].request.test_words
-        chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in words)
+        arguments = self.batch.entries[index].request.test_words
+        chosen = any(word == "--cpus" or word.startswith("--cpus=") for word in arguments)
         return not chosen and not names_simulated(self._drives[index].target)
 
     def _listen(self, index: int, stdout: IO[bytes]) -> None:
@@ -267,7 +267,7 @@ class SideBySide(Executor):
         return {"state": state, "exit_code": code, "reason": error}
 
     def _end_all(self) -> None:
-        """Where the batch itself fails: no run goes on without it."""
+        """Where the batch itself fails: no run continues without it."""
         for process in self._running.values():
             process.popen.send_signal(signal.SIGTERM)
         deadline_s = time.monotonic() + _TIMEOUT_S

@@ -32,7 +32,7 @@ class Endurance(Struct, frozen=True):
 
     @property
     def rated_bytes(self) -> float:
-        """What the host may write in the whole life of the drive, if it goes on as so far."""
+        """What the host may write in the whole life of the drive, if it continues as so far."""
         return 100 * self.written_bytes / self.used_pct
 
     @property

@@ -28,7 +28,7 @@ class Rate(Struct, frozen=True):
 class Program(Struct, frozen=True):
     """A program of the operator's that is run while it is measured what it writes."""
 
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
 def like(text: str, capacity_bytes: int) -> Rate | Program:
@@ -40,9 +40,9 @@ def like(text: str, capacity_bytes: int) -> Rate | Program:
         return Rate(float(dwpd["amount"]) * capacity_bytes / S_PER_DAY, f"{text}, as stated")
     if (rate := _RATE.fullmatch(text)) is not None:
         return Rate(parse_size_bytes(rate["amount"].replace(" ", "")) / _PER[rate["per"]], "as stated")
-    words = shlex.split(text)
-    if words and shutil.which(words[0]):
-        return Program(tuple(words))
+    arguments = shlex.split(text)
+    if arguments and shutil.which(arguments[0]):
+        return Program(tuple(arguments))
     path = Path(text)
     if not path.is_file():
         raise UsageError(

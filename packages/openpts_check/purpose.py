@@ -59,7 +59,7 @@ class Load(Struct, frozen=True):
 class Seen(Struct, frozen=True):
     """What one repeat, or all of them together, measured: samples by the load's name.
 
-    ``before`` and ``after`` are readings of the drive's own log around the whole run, if it has one.
+    ``before`` and ``after`` are readings of the drive's own log around the entire run, if it has one.
     """
 
     loads: Mapping[str, Sequence[Sample]]
@@ -91,7 +91,7 @@ class Figure(Struct, frozen=True):
     """A figure that answers: how it is found in what a repeat measured, and what to do where it fails.
 
     ``of`` gives None where too little was measured, for the reason ``absent``. ``of_reads``: a page cache
-    would make it better than the disk. ``needs_repeats`` is False for one that only the whole run has.
+    would make it better than the disk. ``needs_repeats`` is False for one that only the entire run has.
     ``is_optional``: where it was not measured, ``absent`` is said, and the others answer.
     """
 

@@ -75,10 +75,10 @@ class WornDrive(Struct, frozen=True):
         """What its log says now; never raises."""
         return _NO_LOG if self.device is None else read_health_of(self.device)
 
-    def stretch(self, seconds: float | None, words: tuple[str, ...]) -> Stretch:
+    def stretch(self, seconds: float | None, arguments: tuple[str, ...]) -> Stretch:
         """What is written in so many seconds, or while a program runs. Raises UsageError if there is none."""
         assert self.device is not None  # noqa: S101 asked of drives that exist alone
-        with RunningProgram(words) as program:
+        with RunningProgram(arguments) as program:
             before, counted = self.log(), device_counts(self.device).written_bytes
             began = time.monotonic()
             program.start()

@@ -191,8 +191,8 @@ def _paths(device: BlockDevice) -> tuple[Gauge, ...]:
 
     def understand(contents: Sequence[bytes], _at_ns: int) -> Values:
         live, _, optimized = contents[0].partition(b" ")
-        told = [("paths_live", whole_number(live))]
-        return known([*told, ("paths_optimized", whole_number(optimized))] if tells else told)
+        readings = [("paths_live", whole_number(live))]
+        return known([*readings, ("paths_optimized", whole_number(optimized))] if tells else readings)
 
     return (Gauge("paths", what, fact.source, understand=understand, ask=count),)
 

@@ -42,7 +42,7 @@ class SettlingStarted(Struct, frozen=True):
 class IdleObserved(Struct, frozen=True):
     """One more look at the drive was taken; ``verdict`` judges all looks so far."""
 
-    look: IdleObservation
+    observation: IdleObservation
     verdict: Settling
 
 
@@ -61,7 +61,10 @@ def wait_until_settled(order: SettlingOrder, on_event: SettlingListener) -> Sett
         with device.engine(demand, _SEED, NativeOptions(), near=True) as engine, StopSignals() as stop:
             on_event(SettlingStarted(device.facts, device.notes(probe_step(rule, order.active_range))))
             script = settle(
-                rule, order.active_range, 1, lambda look, verdict: on_event(IdleObserved(look, verdict))
+                rule,
+                order.active_range,
+                1,
+                lambda observation, verdict: on_event(IdleObserved(observation, verdict)),
             )
             answer: Answer = None
             while True:

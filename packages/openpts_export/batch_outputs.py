@@ -1,4 +1,4 @@
-"""What other programs read of a batch while it goes on: a file of each run, or metrics of all."""
+"""What other programs read of a batch while it is in progress: a file of each run, or metrics of all."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What other programs read while a run goes on: each output listens as long as its command runs."""
+"""What other programs read while a run is in progress: each output listens as long as its command runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -55,15 +55,15 @@ def fio_files(run: Run) -> Iterator[dict[str, bytes]]:
     version = f"{FORM} openpts"
     if mark := red_line_of(run):
         version += f", {mark}"
-    taken: set[str] = set()
+    used: set[str] = set()
     for step in run.steps:
         if step.sample.step.is_idle:
             continue
         name = _name(step)
-        if name in taken:  # as many are outstanding as in another step of the phase
+        if name in used:  # as many are outstanding as in another step of the phase
             folder, _, file = name.rpartition("/")
             name = f"{folder}-{step.place.position}/{file}"
-        taken.add(name)
+        used.add(name)
         yield {
             f"{name}.json": msgspec.json.format(msgspec.json.encode(_output(run, step, version)), indent=2),
             **dict(_logs(name, step.sample)),

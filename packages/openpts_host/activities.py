@@ -96,8 +96,8 @@ def _processes(roots: SystemRoots) -> frozenset[str]:
     return frozenset(name for path in roots.proc.glob("[0-9]*/comm") if (name := read_text(path)) is not None)
 
 
-def _seen(names: Collection[str], wanted: Collection[str]) -> str:
-    return ", ".join(sorted(set(names) & set(wanted))) or "none seen"
+def _seen(names: Collection[str], expected: Collection[str]) -> str:
+    return ", ".join(sorted(set(names) & set(expected))) or "none seen"
 
 
 def _cron(names: frozenset[str], roots: SystemRoots) -> Fact:

@@ -23,11 +23,11 @@ def path_loss_deviations(run: Run) -> tuple[Deviation, ...]:
         return ()
     most, ordered = max(series.values), run.manifest.ordered
     period_ns = round(NS_PER_S * ((ordered and ordered.telemetry_period_s) or 1))
-    told = run.telemetry_series.get(OPTIMIZED)
+    optimized = run.telemetry_series.get(OPTIMIZED)
     # a value is stored when it changes, not whenever the other one does
-    instants = sorted({*series.t_ns, *(told.t_ns if told else ())})
+    instants = sorted({*series.t_ns, *(optimized.t_ns if optimized else ())})
     sampled = (
-        (series.held(at_ns, at_ns)[0], told is not None and not told.held(at_ns, at_ns)[0], at_ns)
+        (series.held(at_ns, at_ns)[0], optimized is not None and not optimized.held(at_ns, at_ns)[0], at_ns)
         for at_ns in instants
     )
     spans = [(*state, next(alike)[2]) for state, alike in groupby(sampled, key=itemgetter(0, 1))]

@@ -44,7 +44,7 @@ def who(entry: Entry) -> str:
 
 
 def objection(change: Change, others: Sequence[Entry]) -> str:
-    """Why a setting must stay as it is: a run that goes on has set it otherwise. Empty if none has."""
+    """Why a setting must stay as it is: a run in progress has set it otherwise. Empty if none has."""
     for other in _at(change.place, others):
         if is_of_a_run(other) and other.subject["wanted"] != change.wanted:
             return f"{who(other)} has set {other.subject['wanted']} and is still running"

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 def io(
     targets: tuple[str, ...],
     *,
-    words: IoArgs = group(IoArgs),
+    args: IoArgs = group(IoArgs),
     as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
 ) -> int:
     """Measure one stimulus, or the jobs of a fio job file, with every I/O timed. Only reads by default.
@@ -45,11 +45,11 @@ def io(
     from openpts_io.io_display import following  # noqa: PLC0415 help needs nothing that measures
     from openpts_io.io_result import MeasurementResults  # noqa: PLC0415 likewise
 
-    orders = orders_of(targets, words)
-    if words.fio is not None and words.fio.print_fio:
+    orders = orders_of(targets, args)
+    if args.fio is not None and args.fio.print_fio:
         return _print_fio(orders)
     results = MeasurementResults()
-    _make_capture_folder(words.engine.capture, targets)
+    _make_capture_folder(args.engine.capture, targets)
     stream = sys.stderr if as_json else sys.stdout
     with following(stream, orders[0].options.interval_ns, len(orders)) as show:
 
@@ -57,29 +57,29 @@ def io(
             results.on_event(event)
             show(event)
 
-        interrupted = words.engine.alone and _measured_alone(orders, show, results)
+        interrupted = args.engine.alone and _measured_alone(orders, show, results)
         if not interrupted:
             interrupted = _measured(orders, on_event, results)
     results.print(sys.stdout, as_json=as_json)
     return _ending(results, interrupted=interrupted)
 
 
-def orders_of(targets: tuple[str, ...], words: IoArgs) -> "list[MeasurementOrder]":
+def orders_of(targets: tuple[str, ...], args: IoArgs) -> "list[MeasurementOrder]":
     """What the options ask for, once for each target. Raises UsageError where they make no sense."""
     from openpts_io.measure import MeasurementOrder  # noqa: PLC0415 help needs nothing that measures
 
     if len(set(targets)) < len(targets):
         raise UsageError("a target is given twice: two engines on one target would disturb each other")
-    options = words.engine.options()
-    loads = _loads(targets, words, options.interval_ns)
-    seed = secrets.randbits(63) if words.engine.seed is None else words.engine.seed
+    options = args.engine.options()
+    loads = _loads(targets, args, options.interval_ns)
+    seed = secrets.randbits(63) if args.engine.seed is None else args.engine.seed
     return [
         MeasurementOrder(
             target=target,
             steps=load.steps,
             options=options,
-            consent=words.consent.for_target(target, SystemRoots()) if load.changes_target else Consent(),
-            pin_to_node=words.engine.cpus == NUMA,
+            consent=args.consent.for_target(target, SystemRoots()) if load.changes_target else Consent(),
+            pin_to_node=args.engine.cpus == NUMA,
             seed=seed,
             notes=load.notes,
         )
@@ -87,9 +87,9 @@ def orders_of(targets: tuple[str, ...], words: IoArgs) -> "list[MeasurementOrder
     ]
 
 
-def _loads(targets: tuple[str, ...], words: IoArgs, interval_ns: int) -> list[Translation]:
+def _loads(targets: tuple[str, ...], args: IoArgs, interval_ns: int) -> list[Translation]:
     """The steps for each target: those of a job file, or one of the stimulus that the options describe."""
-    captured, fio = words.engine.capture is not None, words.fio
+    captured, fio = args.engine.capture is not None, args.fio
     if fio is not None and fio.fio_job is not None:
         translation = load(offers(Kind.JOB_FILES)["fio"]).translation
         loads: list[Translation] = [
@@ -100,7 +100,7 @@ def _loads(targets: tuple[str, ...], words: IoArgs, interval_ns: int) -> list[Tr
         return loads
     if fio is not None and fio.fio_values:
         raise UsageError("--fio-value applies to --fio, which is missing")
-    own = in_own_words(words.load)
+    own = in_own_words(args.load)
     step = Step.of(own.stimulus(), own.stop(interval_ns), round(own.ramp * NS_PER_S), capture=captured)
     return [Translation((step,), (), ())] * len(targets)
 

@@ -87,8 +87,8 @@ class IntervalLines(Struct):
         match event:
             case MeasurementStarted(number, target):
                 others = (name for other, name in self._names.items() if other != number)
-                taken = target.name in others
-                self._names[number] = target.path if taken else target.name
+                is_ambiguous = target.name in others
+                self._names[number] = target.path if is_ambiguous else target.name
                 if target.simulation is not None:
                     self._simulated_from_s[number] = time.monotonic()
                 self._steps[number] = event.steps

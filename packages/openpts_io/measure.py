@@ -141,7 +141,7 @@ def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> No
     """Carry out all orders at once. Events have the number of the order, counted from 0.
 
     Every target is open and every engine is ready before the first I/O is issued. Where an I/O fails,
-    the other targets go on to their end. Raises OpenptsError; InterruptedRunError on Ctrl-C, after
+    the other targets continue to their end. Raises OpenptsError; InterruptedRunError on Ctrl-C, after
     what was measured until then was reported.
     """
     with ExitStack() as stack:

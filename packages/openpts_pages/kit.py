@@ -132,7 +132,7 @@ def rows_table(
     note: str = "",
     printed: bool = True,
 ) -> Table:
-    """A table of rows, each its head and its cells; ``heads`` as of ``columns_of``, that of rows first."""
+    """A table of rows, each its head and its cells; ``heads`` as in ``columns_of``, that of rows first."""
     head, *columns = columns_of(*((heads,) if isinstance(heads, str) else heads))
     made = (row if isinstance(row, Row) else Row(*_split(row)) for row in rows)
     return Table(table_id, title, head, tuple(columns), tuple(made), group, note, printed)

@@ -54,7 +54,7 @@ def shipped_presets() -> tuple[Preset, ...]:
 def load_preset(name_or_path: str, parameters: Sequence[tuple[str, str]] = ()) -> Preset:
     """A shipped preset by its name, or the one of a TOML file by its path; other values by dotted names.
 
-    Raises UsageError if there is none, or if the file makes no sense: with the line where that can be told.
+    Raises UsageError if there is none, or if the file makes no sense: with the line where that is known.
     """
     preset = _load(name_or_path)
     return _changed(preset, parameters) if parameters else preset

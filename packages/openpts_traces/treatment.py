@@ -16,7 +16,7 @@ from openpts.units import NS_PER_S
 refuse_without_traces()
 
 STDIN: Final = "-"
-Heard = Callable[[int], object]
+OnProgress = Callable[[int], object]
 
 
 class Poisson(msgspec.Struct, frozen=True):
@@ -226,25 +226,25 @@ def outputs() -> list[str]:
     return _native.trace_outputs()
 
 
-def check(trace: Input, heard: Heard) -> Treated:
+def check(trace: Input, on_progress: OnProgress) -> Treated:
     """Read a trace, compute its figures and write nothing. Raises TraceError."""
-    return _treat(trace, None, None, heard)
+    return _treat(trace, None, None, on_progress)
 
 
-def write(trace: Input, to: str, out: Path, heard: Heard) -> Treated:
+def write(trace: Input, to: str, out: Path, on_progress: OnProgress) -> Treated:
     """Write a trace in another format, as a new file. Raises TraceError.
 
     Where an error ends it there is no file.
     """
     refuse_run_folder(out)
     with failing_as(TraceError, f"can't write {out}"), new_file(out.parent, out.name) as descriptor:
-        return _treat(trace, to, descriptor, heard)
+        return _treat(trace, to, descriptor, on_progress)
 
 
-def _treat(trace: Input, to: str | None, descriptor: int | None, heard: Heard) -> Treated:
+def _treat(trace: Input, to: str | None, descriptor: int | None, on_progress: OnProgress) -> Treated:
     order = msgspec.json.encode(_Order(trace.paths, trace.options, to)).decode()
     try:
-        result = _native.treat_trace(order, descriptor=descriptor, heard=heard)
+        result = _native.treat_trace(order, descriptor=descriptor, heard=on_progress)
     except ValueError as error:
         raise TraceError(str(error)) from error
     return msgspec.json.decode(result, type=Treated)

@@ -1,4 +1,4 @@
-"""Runs of a folder and those that go on anywhere on this host: their states by lock and events."""
+"""Runs of a folder and those in progress anywhere on this host: their states by lock and events."""
 
 from collections.abc import Iterator
 from contextlib import suppress
@@ -41,7 +41,7 @@ class ListedRun(Struct, frozen=True, kw_only=True):
 
 
 class RunList(Document, frozen=True, kw_only=True, tag="openpts.run-list/1"):
-    """Runs of a folder, and those that go on anywhere."""
+    """Runs of a folder, and those in progress anywhere."""
 
     runs: tuple[ListedRun, ...]
 

@@ -86,7 +86,7 @@ class RunScreen(App[None]):
         self._state = RunState.UNKNOWN
 
     def compose(self) -> ComposeResult:
-        """What goes on above, plan and figures beside each other, and what was found below."""
+        """What is in progress above, plan and figures beside each other, and what was found below."""
         yield Static(id="title", classes="line", markup=False)
         yield Static(id="now", classes="line", markup=False)
         yield Static(id="left", classes="line", markup=False)
@@ -111,10 +111,10 @@ class RunScreen(App[None]):
     def on_mount(self) -> None:
         """Catch up, then look again and again."""
         self._base = self.screen
-        self.set_interval(_EACH_S, self.look)
-        self.look()
+        self.set_interval(_EACH_S, self.read_events)
+        self.read_events()
 
-    def look(self) -> None:
+    def read_events(self) -> None:
         """Take in the lines that have come; of a long file the next ones follow at once."""
         new, state = 0, self._state
         try:
@@ -123,7 +123,7 @@ class RunScreen(App[None]):
         except OpenptsError as error:
             self.notify(str(error), severity="error")
         if new:
-            self.call_later(self.look)
+            self.call_later(self.read_events)
         if new or state != self._state:
             self._state = state
             with suppress(NoMatches):  # the screen is being taken down
@@ -158,7 +158,7 @@ class RunScreen(App[None]):
             tabs.get_tab("tab_deviations").label = heading
 
     def _say(self, name: str, text: str) -> None:
-        if self._said.get(name) != text:  # laying out a text anew costs the processors of the run
+        if self._said.get(name) != text:  # laying out a text again costs the processors of the run
             self._said[name] = text
             self._base.query_one(f"#{name}", Static).update(text)
 

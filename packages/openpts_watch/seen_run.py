@@ -1,4 +1,4 @@
-"""A run as its events tell it: what is planned, done and going on, and what was measured."""
+"""A run as its events tell it: what is planned, done and continuing, and what was measured."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -161,7 +161,7 @@ class SeenRun(Struct):
         self.words.append(f"{line.at[:19].replace('T', ' ')}  {text}")
 
     def _point(self, point: Point) -> None:
-        """Keep at most so many points of a whole run: then each is the mean of twice as many."""
+        """Keep at most so many points of a complete run: then each is the mean of twice as many."""
         self._gathered.append(point)
         if len(self._gathered) >= self._each:
             self.points.append(_mean(self._gathered))
@@ -199,7 +199,7 @@ class SeenRun(Struct):
 
     @property
     def phase_words(self) -> str:
-        """What goes on: ``cycle 1, round 3 of at most 25, step 4 of 56: RND 4 KiB RW65``."""
+        """What is in progress: ``cycle 1, round 3 of at most 25, step 4 of 56: RND 4 KiB RW65``."""
         if self.finished is not None:
             return f"run {self.finished.state}"
         if self.now is None:

@@ -64,7 +64,7 @@ class Connection(H11Protocol):
         self.since_s = self.loop.time()
         super().on_response_complete()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """End it where the client keeps us waiting."""
         now_s, left_bytes = self.loop.time(), self.transport.get_write_buffer_size()
         if not self.is_waiting and (not left_bytes or left_bytes != self._left_bytes):

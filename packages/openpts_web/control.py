@@ -52,10 +52,10 @@ class Plans(Struct, frozen=True):
                 "not started: type the serial number of the drive, whose data will be destroyed"
             )
         folder = self.library / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{Path(name).stem}"
-        words = ["run", "all", target, "--plan", str(self.folder / name), "--confirm-serial", serial]
+        arguments = ["run", "all", target, "--plan", str(self.folder / name), "--confirm-serial", serial]
         try:
             reply = subprocess.run(
-                [*OPENPTS, *words, "--out", str(folder), "--detach"],
+                [*OPENPTS, *arguments, "--out", str(folder), "--detach"],
                 stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
                 timeout=_START_S, cwd=self.library, start_new_session=True,
             )  # fmt: skip

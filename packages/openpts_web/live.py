@@ -1,6 +1,6 @@
 """A run in progress as server-sent events: the lines of its events file, each with its end as the id.
 
-A reader that comes again with the last id that it has goes on with the next line, so that it misses none and
+A reader that returns with the last id that it has continues with the next line, so that it misses none and
 gets none twice, also after the run was killed and resumed: the file is appended to. The run itself is not
 asked for anything, and does not know of its viewers. As they may share a machine with it, one look at the
 file is for all of them, and what it finds is made into messages once.
@@ -101,8 +101,8 @@ class _Watched(Struct):
             return next_piece(self.folder, after, only_recent=only_recent)
         return Piece(after, after)
 
-    def look(self, *, asks: bool) -> tuple[Piece, bool | None]:
-        """What has come since the last look, and whether the run goes on."""
+    def poll(self, *, asks: bool) -> tuple[Piece, bool | None]:
+        """What has come since the last look, and whether the run is in progress."""
         piece = self.read(self.piece.end)
         return piece, is_in_progress(self.folder) if asks else self.in_progress
 
@@ -126,23 +126,25 @@ class Viewers(Struct):
         Only the server's end is one: a run can be resumed. A viewer that is not where the last look began, or
         ended, reads by itself until it is.
         """
-        told: bool | None = None
+        sent: bool | None = None
         yield b"retry: 1000\n\n"
         with self._one_more(folder) as watched:
             while not self.is_ending:
                 turn, piece = watched.turn, watched.piece
                 if is_apart := after not in {piece.after, piece.end}:
                     piece = await run_in_threadpool(watched.read, after, only_recent=only_recent)
-                words = piece.messages if after == piece.after else b""
-                is_behind = is_apart and (words or piece.end != after)
+                messages = piece.messages if after == piece.after else b""
+                is_behind = is_apart and (messages or piece.end != after)
                 after = piece.end
                 if is_apart and not is_behind:
                     self._watch_from(watched, after)
-                if not is_behind and told is not watched.in_progress:
-                    told = watched.in_progress
-                    words += b'event: state\ndata: {"in_progress":%s}\n\n' % (b"true" if told else b"false")
-                if words:
-                    yield words
+                if not is_behind and sent is not watched.in_progress:
+                    sent = watched.in_progress
+                    messages += b'event: state\ndata: {"in_progress":%s}\n\n' % (
+                        b"true" if sent else b"false"
+                    )
+                if messages:
+                    yield messages
                 if not is_behind:
                     await turn.wait()
 
@@ -170,7 +172,7 @@ class Viewers(Struct):
         while not self.is_ending:
             now_s = time.monotonic()
             asks = now_s - asked_s >= _ASK_S
-            piece, in_progress = await run_in_threadpool(watched.look, asks=asks)
+            piece, in_progress = await run_in_threadpool(watched.poll, asks=asks)
             if asks:
                 asked_s = now_s
             if now_s - told_s >= _ALIVE_S:  # what is between must not take it for dead

@@ -72,15 +72,15 @@ class Filter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return " AND ".join(given) or "1", [one for values in given.values() for one in values]
 
 
-def run_list(index: Index, wanted: Filter) -> RunList:
+def run_list(index: Index, filtered: Filter) -> RunList:
     """One page of the runs that a filter selects."""
-    where, values = wanted.where()
+    where, values = filtered.where()
     count = index.rows(f"SELECT count(*) FROM run WHERE {where}", values)[0][0]  # noqa: S608 our words
     pages = max(1, -(-count // MOST_ON_A_PAGE))
-    page = min(max(1, wanted.page), pages)
-    way = "DESC" if wanted.order == "down" else "ASC"
+    page = min(max(1, filtered.page), pages)
+    way = "DESC" if filtered.order == "down" else "ASC"
     sql = f"""SELECT number FROM run WHERE {where}
-        ORDER BY {wanted.sort} {way} NULLS LAST, started_at DESC, number LIMIT ? OFFSET ?"""  # noqa: S608 our words
+        ORDER BY {filtered.sort} {way} NULLS LAST, started_at DESC, number LIMIT ? OFFSET ?"""  # noqa: S608 our words
     numbers = [one for (one,) in index.rows(sql, [*values, MOST_ON_A_PAGE, (page - 1) * MOST_ON_A_PAGE])]
     marks = ", ".join("?" * len(numbers))
     found = dict(index.rows(f"SELECT number, summary FROM content WHERE number IN ({marks})", numbers))  # noqa: S608
@@ -117,12 +117,12 @@ def measures(index: Index) -> dict[str, list[tuple[str, str, str]]]:
     return found
 
 
-def trend(index: Index, wanted: Filter, key: str, by: str) -> Trend:
+def trend(index: Index, filtered: Filter, key: str, by: str) -> Trend:
     """A measure of the selected runs that are complete, from the earliest on; each group has its own limits.
 
     A run that is in two folders counts once. Raises UsageError for a measure that none has.
     """
-    where, values = wanted.where()
+    where, values = filtered.where()
     sql = f"""SELECT summary, measure.value, measure.state, measure.label, measure.unit
         FROM (SELECT * FROM run WHERE {where} AND state = 'complete') AS run
         JOIN measure USING (number) JOIN content USING (number) WHERE measure.key = ?
@@ -138,7 +138,7 @@ def trend(index: Index, wanted: Filter, key: str, by: str) -> Trend:
         for one, (_, value, state, *_) in runs.values()
     ]
     conditions = len({one.conditions_sha256 for one, _ in runs.values() if one.conditions_sha256})
-    named = {"test": wanted.test, "key": key, "label": rows[0][3], "unit": rows[0][4], "by": by}
+    named = {"test": filtered.test, "key": key, "label": rows[0][3], "unit": rows[0][4], "by": by}
     return Trend(**named, conditions=conditions, **control_chart(points))
 
 

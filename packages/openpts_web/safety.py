@@ -228,9 +228,9 @@ def cookie(session: str, *, is_secure: bool) -> str:
     return f"{COOKIE}={session}; {kept}{'; Secure' if is_secure else ''}"
 
 
-def _same(given: str, wanted: str) -> bool:
+def _same(given: str, expected: str) -> bool:
     """Whether texts are equal, found in the same time for each that differs."""
-    return hmac.compare_digest(given.encode(), wanted.encode())
+    return hmac.compare_digest(given.encode(), expected.encode())
 
 
 def _session_of(header: str) -> str:

@@ -57,11 +57,11 @@ def run_server(
             """Wait for the end: uvicorn's own loop wakes ten times a second."""
             while not await self.on_tick(0):
                 for one in cast("list[Connection]", [*self.server_state.connections]):
-                    one.look()
+                    one.check()
                 await asyncio.sleep(_TICK_S)
 
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            """Let nothing go on."""
+            """Let nothing continue."""
             site.viewers.is_ending = True
             await super().shutdown(sockets)
 

@@ -75,7 +75,7 @@ class Site(Struct):
             Route("/api/trends", _answer(self._trend)),
         ]
         handlers: Any = {OpenptsError: self._failed, HTTPException: self._failed}
-        handlers[ClientDisconnect] = lambda *_: Response(status_code=400)  # which nobody gets
+        handlers[ClientDisconnect] = lambda *_: Response(status_code=400)  # which no client gets
         return Shield(Starlette(routes=routes, exception_handlers=handlers), self.rules)
 
     # ---- what is asked for
@@ -113,10 +113,10 @@ class Site(Struct):
         self.index.refresh()
         given = dict(request.query_params)
         key, by = given.pop("key", ""), given.pop("by", "")
-        wanted = Filter.of(given)
-        if not (wanted.test and key):
+        filtered = Filter.of(given)
+        if not (filtered.test and key):
             raise UsageError("no trend: name a test, and the key of a measure of it")
-        return trend(self.index, wanted, key, by)
+        return trend(self.index, filtered, key, by)
 
     # ---- pages
 
@@ -184,9 +184,9 @@ class Site(Struct):
         given = dict.fromkeys(("plan", "target", "serial"), "")
         if request.method == "POST":
             given |= await self._own_form(request)
-            words = [given[name].strip() for name in ("plan", "target", "serial")]
+            values = [given[name].strip() for name in ("plan", "target", "serial")]
             try:
-                said = await run_in_threadpool(plans.start, *words)
+                said = await run_in_threadpool(plans.start, *values)
             except OpenptsError as error:
                 refusal = str(error)
         return self._page(request, "plans", 400 if refusal else 200, names=plans.names(), said=said,

@@ -35,7 +35,7 @@ class TcpDoor:
 
     def admin(self, order: Order) -> Reply:
         done = self.host.command(
-            order.opcode, *order.words, namespace=order.namespace, data=order.data, reads=order.reads
+            order.opcode, *order.dwords, namespace=order.namespace, data=order.data, reads=order.reads
         )
         return Reply(done.status, done.result, done.data)
 

@@ -2,7 +2,7 @@
 
 Intervals take runs as independent. A host or a drive that differs from day to day shifts all runs of a
 session alike, which their spread does not show. Runs of two sets that were made in turn have the shift on
-both sides; of sets one behind the other, or on two hosts, it can't be told from a change. A session is one
+both sides; of sets in sequence, or on two hosts, it can't be distinguished from a change. A session is one
 boot of a host without a night between its runs.
 """
 

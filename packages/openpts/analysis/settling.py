@@ -61,9 +61,9 @@ def judge(looks: Sequence[IdleObservation], rule: SettlingRule) -> Settling:
     window = looks[-rule.looks :]
     if len(window) < rule.looks:
         return Settling(settled=False, restless=f"{len(window)} of {rule.looks} looks")
-    median_pct = _range_pct([look.median_ns for look in window])
-    tail_pct = _range_pct([look.tail_ns for look in window])
-    range_k = _range([look.temperature_c for look in window])
+    median_pct = _range_pct([one.median_ns for one in window])
+    tail_pct = _range_pct([one.tail_ns for one in window])
+    range_k = _range([one.temperature_c for one in window])
     nand_bytes_per_s = _nand_bytes_per_s(window)
     restless = [
         f"{what} within {value:.3g} {unit}, not {limit:g}"

@@ -113,7 +113,7 @@ def coverage_factor(degrees_of_freedom: float, alike: int = 1) -> float:
     """The t of the truncated degrees of freedom for 95 % (GUM G.4.1).
 
     What is nearly whole counts as whole: noise that is correlated ever so little leaves 3.99 of 4. Of figures
-    that can't be told apart the highest was chosen, so that it errs upwards: Bonferroni, on one side.
+    that can't be distinguished the highest was chosen, so that it errs upwards: Bonferroni, on one side.
     """
     confidence = 1 - (1 - CONFIDENCE) * min(1.0, 2 / alike)
     if degrees_of_freedom >= _LIKE_NORMAL:
@@ -376,7 +376,7 @@ def correlation_times_ns(blocks: Sequence[Block]) -> list[float]:
     found = products / squares * len(parts) / pairs
     coefficient = found + (1 + 3 * found) / len(parts)
     deviation = math.sqrt(max(0.0, 1 - coefficient**2) / len(parts))
-    longest_ns = len(parts) * step_ns / 4  # what is longer than that can't be told from a drift
+    longest_ns = len(parts) * step_ns / 4  # what is longer than that can't be distinguished from a drift
     return [_lasting_ns(coefficient + place * deviation, step_ns, longest_ns) for place in _PLACES]
 
 

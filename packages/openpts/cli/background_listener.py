@@ -32,7 +32,7 @@ def background_listener(
     """Yield a listener that returns at once. At the end all is shown, unless the display is stuck.
 
     ``name``: what other programs read, such as ``--events FILE``. A reader may be slow, and what is missing
-    where it is stuck is told. Stuck is who does nothing for ``patience_s``.
+    where it is stuck is reported. Stuck is who does nothing for ``patience_s``.
     """
     events = SimpleQueue[_Event | None]()
     clock = SimpleQueue[int]()

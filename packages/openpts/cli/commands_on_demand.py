@@ -84,22 +84,22 @@ def of_tests(
     def command(name: str) -> click.Command:
         return make(PROCEDURES[name])
 
-    def words(name: str) -> str:
+    def summary_of(name: str) -> str:
         offer = PROCEDURES.plugged_in.get(name)
         if offer is None or offer.package.is_own:
             return summary.format(PROCEDURES[name])
         return offer.summary
 
-    places = {name: Place(partial(command, name), partial(words, name)) for name in names}
+    places = {name: Place(partial(command, name), partial(summary_of, name)) for name in names}
     return CommandsOnDemand({**places, **(others or {})})
 
 
-def of_plugins(taken: Collection[str]) -> dict[str, Place]:
+def of_plugins(reserved: Collection[str]) -> dict[str, Place]:
     """The commands that plug-ins have, each imported on demand."""
     return {
         name: Place(partial(load, offer), offer.summary)
         for name, offer in offers(Kind.COMMAND).items()
-        if name not in taken and "." not in name
+        if name not in reserved and "." not in name
     }
 
 

@@ -1,4 +1,4 @@
-"""The operator's consent to lose what is on one target, and to go on with a run, as options."""
+"""The operator's consent to lose what is on one target, and to continue a run, as options."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,7 +95,7 @@ def consent_of_one(
     )
 
 
-def taken(options: dict[str, Any]) -> dict[str, Any]:
+def popped(options: dict[str, Any]) -> dict[str, Any]:
     """Take the words of consent out of a command's options."""
     return {name: options.pop(name) for name in _NAMES if name in options}
 

@@ -1,4 +1,4 @@
-"""A run that goes on by itself: started apart from the terminal, and heard until it has begun or was refused.
+"""A detached run: started apart from the terminal, and observed until it has begun or was refused.
 
 Both ends are here. What starts a run listens at a socket; the run sends there what it prints, then its
 folder, and prints into that from then on.
@@ -54,11 +54,11 @@ def start_detached() -> None:
 
     What it prints until then is on the error channel. Ends with the exit code of one that was refused.
     """
-    words = sys.argv[1:]
-    end = words.index("--") if "--" in words else len(words)
-    if OPTION not in words[:end]:
+    arguments = sys.argv[1:]
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    if OPTION not in arguments[:end]:
         raise UsageError(f"{OPTION} is for the command line of openpts")
-    words.remove(OPTION)
+    arguments.remove(OPTION)
     with temporary_folder("detach") as home, socket.socket(socket.AF_UNIX) as listener:
         place = str(home / "begun")
         try:
@@ -66,7 +66,7 @@ def start_detached() -> None:
         except OSError as error:
             raise UsageError(f"can't listen at {place}: {error}; set TMPDIR to a shorter path") from error
         listener.listen()
-        started = _started([sys.executable, "-m", "openpts.cli.detached", place, *words], words)
+        started = _started([sys.executable, "-m", "openpts.cli.detached", place, *arguments], arguments)
         begun = _heard(listener, started)
     if begun.folder is None:
         sys.exit(RunFailedError.exit_code if begun.exit_code is None else begun.exit_code)
@@ -75,7 +75,7 @@ def start_detached() -> None:
     click.echo(f"`openpts attach {folder}` shows it, with --stop it ends as by Ctrl-C")
 
 
-def _started(command: Sequence[str], words: Sequence[str]) -> _Started:
+def _started(command: Sequence[str], arguments: Sequence[str]) -> _Started:
     """In a unit where systemd lets it outlive this login, else in a session of its own."""
     manager = lasting_manager(SystemRoots())
     if manager is not None:
@@ -87,12 +87,12 @@ def _started(command: Sequence[str], words: Sequence[str]) -> _Started:
             for name, value in os.environ.items()
             if name in _KEPT or name.startswith(_KEPT_BEGINNINGS)
         ]
-        description = printable(f"openpts {' '.join(words)}")
+        description = printable(f"openpts {' '.join(arguments)}")
         start = [*unit_words(unit, description, settings), *manager, *kept, "--", *literal(command)]
         with suppress(ProgramError):
             if run_program(start, _UNIT_TIMEOUT_S).returncode == 0:
-                look = ["systemctl", *manager, "is-active", "--quiet", unit]
-                return _Started(f"unit {unit}", lambda: run_program(look, _UNIT_TIMEOUT_S).returncode != 0)
+                query = ["systemctl", *manager, "is-active", "--quiet", unit]
+                return _Started(f"unit {unit}", lambda: run_program(query, _UNIT_TIMEOUT_S).returncode != 0)
     none = subprocess.DEVNULL
     process = subprocess.Popen(command, stdin=none, stdout=none, stderr=none, start_new_session=True)
     return _Started("a session of its own", lambda: process.poll() is not None)

@@ -1,4 +1,4 @@
-"""The process of a detached run: openpts itself, heard by what started it until its run has begun.
+"""The process of a detached run: openpts itself, observed by what started it until its run has begun.
 
 ``python -m openpts.cli.detached PLACE WORD...`` is ``openpts WORD...``; see ``openpts.cli.detach``.
 """
@@ -11,8 +11,8 @@ from openpts.cli.main import main
 
 def run() -> None:
     """Be openpts, and say how it ended if it began no run."""
-    place, *words = sys.argv[1:]
-    sys.argv[1:] = words
+    place, *arguments = sys.argv[1:]
+    sys.argv[1:] = arguments
     hear_me(place)
     try:
         main()

@@ -1,4 +1,4 @@
-"""The events of a run in its folder: what viewers read while it goes on, and after it was cut off."""
+"""The events of a run in its folder: what viewers read while it is in progress, and after it was cut off."""
 
 import os
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class _Place(Struct):
 
 
 class _FolderEvents:
-    """The file of the run that goes on. A suite has a run after the other, each with its own."""
+    """The file of the run in progress. A suite has a run after the other, each with its own."""
 
     def __init__(self) -> None:
         self._stream = EventStream(self._write, samples=False)  # the record has them, at the same time

@@ -1,4 +1,4 @@
-"""What other programs read while a run goes on: options, and listeners as long as the command runs."""
+"""What other programs read while a run is in progress: options, and listeners as long as the command runs."""
 
 import functools
 import os
@@ -106,7 +106,7 @@ _OPTIONS: Final = {
 
 def _offered() -> dict[str, Offer | None]:
     """The outputs by their options: events, which the core has, and those of plug-ins."""
-    found = {f"--{name}": offer for name, offer in offers(Kind.OUTPUT, taken={EVENTS.strip("-")}).items()}
+    found = {f"--{name}": offer for name, offer in offers(Kind.OUTPUT, reserved={EVENTS.strip("-")}).items()}
     return {EVENTS: None} | {
         name: found[name] for name in dict.fromkeys((*_OPTIONS, *found)) if name in found
     }

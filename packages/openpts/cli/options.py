@@ -62,8 +62,8 @@ class _Parameter:
     def __call__(self, command: Any) -> Any:
         return self.declare(*self.names, **self.settings)(command)
 
-    def taken(self, name: str, given: dict[str, Any]) -> Any:
-        return given.pop(name)
+    def value(self, name: str, named: dict[str, Any]) -> Any:
+        return named.pop(name)
 
 
 class _Group(Struct, frozen=True):
@@ -79,11 +79,11 @@ class _Group(Struct, frozen=True):
             if isinstance(one.default, _Parameter | _Group):
                 yield from one.default.declared(one.name)
 
-    def taken(self, _name: str, given: dict[str, Any]) -> Any:
+    def value(self, _name: str, named: dict[str, Any]) -> Any:
         declared = {one.name: one.default for one in fields(self.kind)}
         return self.kind(
             **{
-                name: default.taken(name, given)
+                name: default.value(name, named)
                 for name, default in declared.items()
                 if isinstance(default, _Parameter | _Group)
             }
@@ -130,9 +130,9 @@ def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
     declared = {name: one.default for name, one in keywords if isinstance(one.default, _Parameter | _Group)}
 
     @wraps(command)
-    def call(*arguments: Any, **given: Any) -> Any:
-        own = {name: one.taken(name, given) for name, one in declared.items()}
-        return command(*arguments, **own, **given)
+    def call(*arguments: Any, **named: Any) -> Any:
+        own = {name: one.value(name, named) for name, one in declared.items()}
+        return command(*arguments, **own, **named)
 
     every = together(*(each for name, one in declared.items() for each in one.declared(name)))
     with_all: Callable[..., Any] = every(call)

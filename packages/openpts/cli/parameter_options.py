@@ -42,14 +42,14 @@ class PassthroughArgs(WithBaseline):
     rest: Parameter | None = None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the words behind the first ``--`` apart; what comes before is as of any command."""
+        """Take the words behind the first ``--`` apart; what comes before is parsed as in any command."""
         ctx.meta[_WORDS] = tuple(args)
         if self.rest is None:
             return super().parse_args(ctx, args)
         place = args.index("--") if "--" in args else len(args)
-        words, rest = args[:place], args[place + 1 :]
+        arguments, rest = args[:place], args[place + 1 :]
         try:
-            left = super().parse_args(ctx, words)
+            left = super().parse_args(ctx, arguments)
         except click.UsageError as error:
             if place == len(args) and "unexpected extra argument" in error.message:
                 usage = f"{ctx.command_path} TARGET {self.rest.argument}"
@@ -111,16 +111,16 @@ def own_words(test: Procedure, options: dict[str, Any], left_out: Collection[str
         if one.argument and not one.is_rest
     )
     kept: list[str] = []
-    words = iter(context.meta[_WORDS])
-    for word in words:
+    typed = iter(context.meta[_WORDS])
+    for word in typed:
         name, equals, _ = word.partition("=")
         if word == "--":
-            return (*kept, word, *words)
+            return (*kept, word, *typed)
         if name not in takes_value:  # an argument of the test, or a target
             kept += [word] if arguments > 0 else []
             arguments -= 1
             continue
-        value = [next(words)] if takes_value[name] and not equals else []
+        value = [next(typed)] if takes_value[name] and not equals else []
         kept += [] if name in left_out else [word, *value]
     return tuple(kept)
 
@@ -148,9 +148,9 @@ class Values(click.ParamType[Any]):
         """Split the text at commas, and check the values against the parameter's limits."""
         if not isinstance(value, str):
             return value
-        words: Any = [word.strip() for word in value.split(",")] if self._several else value
+        values: Any = [word.strip() for word in value.split(",")] if self._several else value
         try:
-            read = msgspec.convert(words, self._parameter.type, strict=False)
+            read = msgspec.convert(values, self._parameter.type, strict=False)
         except msgspec.ValidationError as error:
             self.fail(f"{value!r}: {_in_words(error)}", param, ctx)
         entries = read if isinstance(read, list) else [read]
@@ -176,8 +176,8 @@ def _option(test: Procedure, parameter: Parameter) -> Callable[[Any], Any]:
         case inspect.FloatType(gt=above, ge=least, le=most):
             kind_of_number = Percent if parameter.kind.metavar == "PCT" else FiniteRange
             type_ = kind_of_number(above if least is None else least, most, min_open=least is None)
-        case inspect.LiteralType(values=words):
-            type_ = click.Choice(sorted(str(word) for word in words))
+        case inspect.LiteralType(values=values):
+            type_ = click.Choice(sorted(str(word) for word in values))
         case _:
             type_ = Values(parameter, kind)
     metavar, hidden = parameter.kind.metavar, parameter.rare
@@ -202,9 +202,9 @@ def _entries_option(
     """An option that may be repeated: each time an entry of the table as NAME=VALUE."""
     known = ", ".join(field.name for field in kind.fields)
 
-    def read(_ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> Any:
+    def read(_ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Any:
         entries: dict[str, str] = {}
-        for word in words:
+        for word in values:
             name, equals, value = (piece.strip() for piece in word.partition("="))
             if not equals or name in entries:
                 reason = "is given twice" if equals else "write it as NAME=VALUE"
@@ -213,10 +213,10 @@ def _entries_option(
         try:
             table = msgspec.convert(entries, parameter.type, strict=False)
         except msgspec.ValidationError as error:
-            message = f"{', '.join(words)}: {_in_words(error)}; known are {known}"
+            message = f"{', '.join(values)}: {_in_words(error)}; known are {known}"
             raise click.BadParameter(message, param=param) from error
         if any(isinstance(v, float) and not math.isfinite(v) for v in msgspec.structs.astuple(table)):
-            raise click.BadParameter(f"{', '.join(words)}: is not a number", param=param)
+            raise click.BadParameter(f"{', '.join(values)}: is not a number", param=param)
         return table if entries else None
 
     text = f"{help_text} May be repeated. Names: {known}."

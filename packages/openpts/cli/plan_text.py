@@ -302,7 +302,7 @@ def _extent_line(name: str, shortest: Extent, longest: Extent) -> str:
 def _applies(phase: PhaseExtent) -> str:
     if phase.shortest_applies == phase.longest_applies:
         return str(phase.longest_applies)
-    # the short form goes on without its pass at full length
+    # the short form continues without its pass at full length
     least, most = sorted((phase.shortest_applies, phase.longest_applies))
     return f"{least} to {most}"
 

@@ -17,9 +17,9 @@ def planned_run(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive)
     """The plan of the run that the same words would give. Raises what that would raise before its purge."""
     facts = unopened.facts
     standard = choices.test.standard_conditions(choices.drive_class, choices.seed or 0)
-    wanted = adjustment(choices, facts.path)(standard)
-    choices.admit(wanted, facts)
-    conditions = choices.test.supported_on(wanted, facts.sector_bytes, facts.scale)
+    adjusted = adjustment(choices, facts.path)(standard)
+    choices.admit(adjusted, facts)
+    conditions = choices.test.supported_on(adjusted, facts.sector_bytes, facts.scale)
     plan = plan_run(choices.test, conditions, standard, facts.user_capacity_bytes, drive)
     check_plan(plan.longest, facts)
     if unopened.not_one is not None and driver_of(choices.test).depends_on_scale:

@@ -111,7 +111,7 @@ def _reports_on_batch(
 
 
 def note_unfinished(run_folders: Iterable[Path]) -> None:
-    """Say how runs that did not come to their end go on, beside what programs read."""
+    """Say how runs that did not come to their end continue, beside what programs read."""
     from openpts.procedures.kit.standing import can_be_resumed  # noqa: PLC0415 slow to load
     from openpts.record.reader import read_manifest  # noqa: PLC0415 likewise
 

@@ -1,4 +1,4 @@
-"""`openpts resume`: go on with a run, a suite or a batch that was cut off."""
+"""`openpts resume`: continue with a run, a suite or a batch that was cut off."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,12 +48,12 @@ def resume(
     as_json: bool,
     **consent: Any,
 ) -> None:
-    """Go on with the run, the suite or the batch in FOLDER. DESTROYS ALL DATA on the target, as the run did.
+    """Continue the run, the suite or the batch in FOLDER. DESTROYS ALL DATA on the target, as the run did.
 
     Conditions, seed and target are those of the record, and so are all finished steps. A test that was cut
     off after a purge begins again with this purge, as the specification allows no interruption; with
-    --accept-interruption it goes on with the round that was cut off, as `lifetime` always does. A run on a
-    simulated drive goes on exactly where it was. The report shows all attempts. Of a run that is complete,
+    --accept-interruption it continues with the round that was cut off, as `lifetime` always does. A run on a
+    simulated drive continues exactly where it was. The report shows all attempts. Of a run that is complete,
     report and verdict are made again.
     """
     from openpts.ownership import CLAIM_NAME, is_locked  # noqa: PLC0415 help needs nothing that runs

@@ -8,7 +8,7 @@ import click
 from msgspec.structs import replace
 
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_group, of_tests
-from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of_one, taken
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of_one, popped
 from openpts.cli.help_order import Decorator, together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import FiniteRange
@@ -128,7 +128,7 @@ def _command(test: Procedure) -> click.Command:
             several().part("refuse_alone")(stagger_s=stagger_s, at_most=at_most)
         if not targets:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
-        consent = consent_of_one(**taken(options))
+        consent = consent_of_one(**popped(options))
         choices, stream = choices_of(test, options), log_stream(as_json=as_json)
         target = targets[0] if continued else fitting_target(targets[0], [choices], stream)
         order = order_of(target, choices, consent, **options)
@@ -151,10 +151,10 @@ def run() -> None:
 
 def refuse_test_words(test_words: Sequence[str], target: str) -> None:
     """Raise click's error for words that the test does not take, before a run on ``target`` is planned."""
-    name, *words = test_words
-    at = words.index("--") if "--" in words else len(words)
+    name, *arguments = test_words
+    at = arguments.index("--") if "--" in arguments else len(arguments)
     parent = click.Context(run, info_name="openpts run")
-    context = run.commands[name].make_context(name, [*words[:at], target, *words[at:]], parent=parent)
+    context = run.commands[name].make_context(name, [*arguments[:at], target, *arguments[at:]], parent=parent)
     others = [word for word in context.params["targets"] if word != target]
     if others:
         raise click.UsageError(f"{others[0]}: the drive of a run is named once, by its slot or its target")

@@ -69,8 +69,8 @@ def order_of(
     **given: Any,
 ) -> Order:
     """What a run is ordered to be, from ``RunArgs`` as given and the choices for its test."""
-    words = RunArgs(**given)
-    description = choices.description(words.describe)
+    args = RunArgs(**given)
+    description = choices.description(args.describe)
     return Order(
         target=target,
         drive_class=choices.drive_class,
@@ -78,27 +78,27 @@ def order_of(
         admit=choices.admit,
         consent=consent,
         purge_choice=choices.purge(purge),
-        people=choices.people(People(words.operator, words.auditor, words.sponsor, words.labels)),
+        people=choices.people(People(args.operator, args.auditor, args.sponsor, args.labels)),
         command_line=tuple(sys.argv[1:]),
-        folder=words.out,
+        folder=args.out,
         run_id=None if run_id is None else str(run_id),
         seed=choices.seed,
         options=native_options(
-            words.io_path,
-            words.cpus,
-            slow_io_ns=None if words.outliers_ms is None else round(words.outliers_ms * NS_PER_MS),
+            args.io_path,
+            args.cpus,
+            slow_io_ns=None if args.outliers_ms is None else round(args.outliers_ms * NS_PER_MS),
         ),
-        pin_to_node=words.cpus == NUMA,
-        telemetry=telemetry_of(words.telemetry_period, words.power_command),
-        scenario=choices.scenario(words.scenario),
-        tune=words.tune,
-        exclusive_host=words.exclusive_host,
+        pin_to_node=args.cpus == NUMA,
+        telemetry=telemetry_of(args.telemetry_period, args.power_command),
+        scenario=choices.scenario(args.scenario),
+        tune=args.tune,
+        exclusive_host=args.exclusive_host,
         description=description,
         purpose=choices.purpose(description),
         inputs=choices.inputs(description),
         short_report=choices.short_report,
-        hooks=words.hooks,
-        hook_limit_s=words.hook_limit_s,
+        hooks=args.hooks,
+        hook_limit_s=args.hook_limit_s,
     )
 
 

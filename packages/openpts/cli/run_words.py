@@ -21,10 +21,10 @@ from openpts.vocabulary.people import LABEL_NAME
 from openpts.vocabulary.tuning import Scenario
 
 
-def labels_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> dict[str, str]:
+def labels_of(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> dict[str, str]:
     """Labels by their names. Raises UsageError for a name that metrics can't have, or that is given twice."""
     labels: dict[str, str] = {}
-    for word in words:
+    for word in values:
         name, equals, value = word.partition("=")
         if not equals or not re.match(LABEL_NAME, name):
             raise UsageError(f"invalid --label {word!r}: write NAME=VALUE, the name of letters, digits and _")
@@ -43,12 +43,12 @@ LABELS: Final = option(
 )
 
 
-def _hooks_of(_context: click.Context, _option: click.Parameter, words: Sequence[str]) -> tuple[str, ...]:
+def _hooks_of(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
     from openpts.vocabulary.hook import Hook  # noqa: PLC0415 slow to load
 
-    for word in words:
+    for word in values:
         Hook.of(word)
-    return tuple(words)
+    return tuple(values)
 
 
 PURGE_OPTION: Final[Decorator] = option(

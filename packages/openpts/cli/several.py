@@ -13,7 +13,7 @@ class Several(Struct, frozen=True):
 
     ``options`` are those of a run that make it one on several drives; ``refuse_alone`` refuses what makes no
     sense of one. ``run`` (test, options, limits, and what those options gave) carries it out, ``prospect``
-    (targets, stream) says what a run on them would be. ``resume`` and ``resume_suite`` go on with one that
+    (targets, stream) says what a run on them would be. ``resume`` and ``resume_suite`` continue with one that
     was cut off. ``as_recorded`` and ``write_index`` are for reports of a batch: its entries, and their page.
     """
 

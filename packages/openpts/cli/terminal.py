@@ -12,7 +12,7 @@ from openpts.cli.broken_pipe import with_controls
 _WITHOUT_CURSOR: Final = {"dumb", "unknown"}
 _USUAL_COLUMNS: Final = 80
 BELOW_LABELS: Final = " " * 12
-"""Indent of what goes on below a label of a plan."""
+"""Indent of what is below a label of a plan."""
 
 
 def can_be_drawn_over(stream: IO[str]) -> bool:

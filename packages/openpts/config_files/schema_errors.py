@@ -77,11 +77,11 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
     if reason := _unusable(value):
         yield Wrong(path, f"{path[-1]}: {reason}")
         return
-    if words := _words_in(hint):
-        if value not in words:
-            near = nearest_word(value, words) if isinstance(value, str) else None
+    if choices := _words_in(hint):
+        if value not in choices:
+            near = nearest_word(value, choices) if isinstance(value, str) else None
             meant = f"; did you mean {near}?" if near else ""
-            yield Wrong(path, f"{_name(path)}: {value!r} is not one of {', '.join(words)}{meant}")
+            yield Wrong(path, f"{_name(path)}: {value!r} is not one of {', '.join(choices)}{meant}")
         return
     try:
         msgspec.convert(value, hint)

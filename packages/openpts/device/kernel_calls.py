@@ -160,11 +160,11 @@ def share_open_files(pid: int, other: int) -> bool:
 
 
 Inode = tuple[str, int]
-"""What a file is by any name: ``major:minor`` of its file system, as of stat, and its inode's number."""
+"""What a file is by any name: ``major:minor`` of its file system, as stat has it, and its inode's number."""
 
 
 class NodeStatus(Struct, frozen=True):
-    """What is at a path: ``mode`` as of stat, ``number`` of a device, and where the inode itself is."""
+    """What is at a path: ``mode`` as stat has it, ``number`` of a device, and where the inode itself is."""
 
     mode: int
     number: str

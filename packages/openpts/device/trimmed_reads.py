@@ -77,8 +77,8 @@ def _nvme_promise(fd: int, device: BlockDevice) -> tuple[Promise, str]:
         namespace = NvmeNamespace.parse(identify_namespace(fd, device.whole.integer("nsid") or 1))
     except (OSError, ValueError, NvmeCommandError) as error:
         return Promise.UNKNOWN, f"NVMe Identify Namespace failed: {error}"
-    words = {"zeros": Promise.ZEROS, "ones": Promise.ONES}
-    return words.get(namespace.reads_as or "", Promise.NONE), f"NVMe DLFEAT {namespace.dlfeat:#x}"
+    promises = {"zeros": Promise.ZEROS, "ones": Promise.ONES}
+    return promises.get(namespace.reads_as or "", Promise.NONE), f"NVMe DLFEAT {namespace.dlfeat:#x}"
 
 
 def _ata_promise(device: BlockDevice) -> tuple[Promise, str]:

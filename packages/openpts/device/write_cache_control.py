@@ -48,21 +48,21 @@ class WriteCacheControl(Struct):
 
     def require(self, enabled: bool) -> WriteCacheReport:
         """Set the cache as required if it can be set, and read it back; the source tells what was done."""
-        wanted = ENABLED if enabled else DISABLED
+        requested = ENABLED if enabled else DISABLED
         found = read_write_cache(self.target, enabled, self.roots)
         device = self.target.device
         if device is None or found.actual not in {ENABLED, DISABLED}:
             return found
         if (setter := _setter(self.target.fd, device)) is None:
             reported = f"{found.source}; a {device.kind} can't be told otherwise"
-            return found if found.actual == wanted else replace(found, source=reported)
+            return found if found.actual == requested else replace(found, source=reported)
         try:
             with journal_lock(self.journal) as noted:
                 return self._require(enabled, device, setter, noted)
         except (OSError, NvmeCommandError, JournalError) as error:
             self._forget_what_did_not_change(device)
-            reported = f"{found.source}; setting {wanted} failed: {_reason(error)}"
-            return found if found.actual == wanted else replace(found, source=reported)
+            reported = f"{found.source}; setting {requested} failed: {_reason(error)}"
+            return found if found.actual == requested else replace(found, source=reported)
 
     def _require(
         self, enabled: bool, device: BlockDevice, setter: Callable[[bool], None], noted: JournalSnapshot
@@ -107,7 +107,7 @@ class WriteCacheControl(Struct):
             self.journal.remove(entry)
 
     def _others(self, noted: JournalSnapshot, device: BlockDevice) -> list[Entry]:
-        """Entries of runs that go on with the same drive: a cache is one for all namespaces of it."""
+        """Entries of runs that continue with the same drive: a cache is one for all namespaces of it."""
         own = "" if self._entry is None else self._entry.entry_id
         running = (entry for entry in _running(noted) if entry.entry_id != own)
         return [entry for entry in running if is_drive(device, entry.subject)]
@@ -156,7 +156,7 @@ def write_cache_control(
 
 
 def cache_still_needed(entry: Entry, noted: JournalSnapshot, roots: SystemRoots) -> str | None:  # noqa: ARG001 as others
-    """Why a cache that was left behind is not put back: a run goes on with it, and will do so at its end."""
+    """Why a cache that was left behind is not restored: a run continues with it, and restores it then."""
     for other in _running(noted):
         if other.entry_id != entry.entry_id and is_same_drive(other.subject, entry.subject):
             return f"the write cache of {drive_text(entry.subject)}: left as it is for {_user(other)}"

@@ -69,8 +69,8 @@ class NativeEngine(ProgramQueue):
         found = facts["io_uring"].value or ""
         if found != AVAILABLE:
             facts["io_uring"] = Fact(f"{found}: {refused_by(found, SystemRoots())}", "probe of the target")
-        wanted = self._options.io_path
-        return (IoPath(suited) if wanted is None else wanted), facts
+        requested = self._options.io_path
+        return (IoPath(suited) if requested is None else requested), facts
 
     @property
     def facts(self) -> Facts:

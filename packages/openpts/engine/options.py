@@ -58,7 +58,7 @@ class CaptureSummary(Struct, frozen=True):
 
 
 class Resumed(Struct, frozen=True):
-    """What an engine goes on from: ``carried`` of the last sample of ``interruptions`` engines before it.
+    """What an engine continues from: ``carried`` of the last sample of ``interruptions`` engines before it.
 
     ``carried`` is empty where none of them finished a step.
     """

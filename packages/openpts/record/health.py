@@ -23,7 +23,7 @@ DRIVE_POWER: Final = "drive_power_w"
 class ReadingPoint(StrEnum):
     """When a log was read: before the first purge, as the test asked for it, or after the last step.
 
-    RESUMED: before an attempt that goes on with the run. SET_ASIDE: for steps that were carried out again.
+    RESUMED: before an attempt that continues with the run. SET_ASIDE: for steps that were carried out again.
     """
 
     BEFORE = "before"

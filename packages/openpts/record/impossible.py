@@ -173,18 +173,18 @@ def _of_amount(
     for rule in stop.rules if isinstance(stop, FirstOf) else (stop,):
         match rule:
             case ByteAmount(amount_bytes):
-                done, wanted, more = part.bytes, amount_bytes, outstanding * largest
+                done, required, more = part.bytes, amount_bytes, outstanding * largest
             case DriveFills(fills):
-                done, wanted = part.bytes, int(fills * target.user_capacity_bytes)
+                done, required = part.bytes, int(fills * target.user_capacity_bytes)
                 more = outstanding * largest
-            case IoCount(wanted):
+            case IoCount(required):
                 done, more = ios, outstanding
             case _:
                 continue
-        is_over = rule is stop and done > wanted + more  # others wait for the least time of a FirstOf
-        if done >= wanted - _left_out(more, target.scale) and not is_over:
+        is_over = rule is stop and done > required + more  # others wait for the least time of a FirstOf
+        if done >= required - _left_out(more, target.scale) and not is_over:
             return
-        missed.append(f"{done:,} of {wanted:,}")
+        missed.append(f"{done:,} of {required:,}")
     yield f"it ended with its amount, and has done {' and '.join(missed) or 'none'}"
 
 

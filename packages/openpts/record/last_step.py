@@ -1,4 +1,4 @@
-"""Reads where a record ends: all that a run needs of it which goes on."""
+"""Reads where a record ends: all that a run needs of it which continues."""
 
 from pathlib import Path
 from typing import NamedTuple

@@ -243,7 +243,7 @@ def _not_as_long(run: Run) -> str | None:
 
 
 def _too_many_errors(run: Run) -> str | None:
-    """An attempt goes on over as many errors as were allowed: the next one fails its step."""
+    """An attempt continues over as many errors as were allowed: the next one fails its step."""
     manifest = run.manifest
     if manifest.ordered is None:
         return None

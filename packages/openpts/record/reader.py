@@ -66,7 +66,7 @@ class StepRecord(Struct, frozen=True, eq=False):
 
 
 class Run(Struct, frozen=True, dict=True):
-    """A whole run, steps in the order in which they ran.
+    """A complete run, steps in the order in which they ran.
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
     ``zero_at`` is when the engine's clock was 0; None without a step. ``stored_at`` is when each step was

@@ -1,7 +1,7 @@
 """A writer of a run folder that outlasts a full disk: what it can't write waits in memory, in order.
 
 Room for what runs when the disk gets full is reserved from the start. A run can therefore end its record on a
-full disk, and has its reserve back before it goes on.
+full disk, and has its reserve back before it continues.
 """
 
 import errno

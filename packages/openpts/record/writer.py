@@ -1,4 +1,4 @@
-"""Writes a run folder while the run goes on: a kill or a power cut loses at most the step in flight."""
+"""Writes the folder of a run in progress: a kill or a power cut loses at most the step in flight."""
 
 import hashlib
 import os
@@ -124,7 +124,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, folder: Path) -> Self:
-        """Go on with the record of a run that was cut off. Raises RecordError if it can't be written."""
+        """Continue the record of a run that was cut off. Raises RecordError if it can't be written."""
         with failing_as(RecordError, f"can't write {folder / DATABASE_NAME}"):
             check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm")])
             with _as_record_error(folder):
@@ -271,7 +271,7 @@ class RunWriter:
             self.check_files()
 
     def check_files(self) -> None:
-        """What was committed can be found: SQLite goes on with a file that has lost its name.
+        """What was committed can be found: SQLite continues with a file that has lost its name.
 
         It holds both open, so that no other file can have their numbers. Raises LostRecordError.
         """

@@ -1,7 +1,7 @@
 """What an earlier report of the same name has left in its folder, when it is written again.
 
 Files that the new one does not write, say report.html after ``--no-html``, are still valid if its report.json
-is the same to the byte: they stay, and SHA256SUMS goes on to list them. Otherwise they show other values than
+is the same to the byte: they stay, and SHA256SUMS still lists them. Otherwise they show other values than
 the new report, and are removed if they are still what the earlier report wrote.
 """
 

@@ -1,4 +1,4 @@
-"""When the host, and not the drive, was the limit: a verdict, and a row for each thing that told it."""
+"""When the host, and not the drive, was the limit: a verdict, and a row for each thing that showed it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final

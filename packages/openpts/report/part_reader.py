@@ -40,11 +40,11 @@ class WantedPart(NamedTuple):
         return content
 
 
-def begin_parts(wanted: Sequence[WantedPart], workers: Executor) -> list[Future[bytes]]:
+def begin_parts(requested: Sequence[WantedPart], workers: Executor) -> list[Future[bytes]]:
     """Start to make the parts of several run folders, the largest first."""
     return [
         workers.submit(part.made)
-        for part in sorted(wanted, key=lambda part: _size_bytes(part.folder), reverse=True)
+        for part in sorted(requested, key=lambda part: _size_bytes(part.folder), reverse=True)
     ]
 
 

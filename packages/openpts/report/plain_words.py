@@ -28,7 +28,7 @@ def card_words(one: Measured) -> str:
     last = one.steady == "reached" or one.steady.startswith(("reached in ", "found in "))
     known = "not settled" if one.state or one.steady.startswith("not ") else "settled" if last else ""
     words = plain_words(one.words or one.cover_label) or one.words
-    return ", ".join(told for told in (words, known) if told)
+    return ", ".join(part for part in (words, known) if part)
 
 
 def plain_words(label: str) -> str:

@@ -22,7 +22,7 @@ SUMS_NAME: Final = "SHA256SUMS"
 _LOG_NAME: Final = f"{DATABASE_NAME}-wal"
 RECORD_PATTERNS: Final = (
     DATABASE_NAME,
-    _LOG_NAME,  # only of a run that was killed, or that still goes on
+    _LOG_NAME,  # only of a run that was killed, or is still in progress
     CLAIM_NAME,
     f"{INPUT_FOLDER}/*",
     f"{CAPTURE_FOLDER}*/*",  # one for each attempt at the run

@@ -103,7 +103,7 @@ def _pages_of_plug_ins(run: Run) -> Iterator[tuple[str, Page]]:
 
 
 def _standing(run: Run) -> tuple[Standing, tuple[Page, ...]]:
-    """Where the run stands, by whoever judges it against the specification, with the page on that."""
+    """Where the run stands by the judge of the specification, with the page on that."""
     offer = next(iter(offers(Kind.REQUIREMENTS).values()), None)
     if offer is None:
         return Standing(red_line_of(run), conformant=False, bottom_line=_NOT_JUDGED), ()
@@ -237,8 +237,8 @@ def _required(section: Section) -> tuple[Required, ...]:
 
 def _pages(section: Section, key: str) -> Iterator[Page]:
     """The page of a plot; each of several MidIOPS points has its own, numbered behind a point (``.2``)."""
-    wanted = re.compile(rf"{re.escape(section.test)}-{re.escape(key)}(\.\d+)?")
-    return (page for page in section.pages if wanted.fullmatch(page.id))
+    pattern = re.compile(rf"{re.escape(section.test)}-{re.escape(key)}(\.\d+)?")
+    return (page for page in section.pages if pattern.fullmatch(page.id))
 
 
 def _shows(page: Page, number: str) -> bool:

@@ -58,9 +58,9 @@ def trend_figures(parts: Sequence[RunPart]) -> list[Figure]:
     Several runs of a test have the same plot side by side: where it does not fit for all of them, the next
     one is taken. The first plot is there in any case, of as many runs as fit.
     """
-    wanted = sorted({trend for part in parts for trend in procedure_of(part.test).trends.items()})
+    trends = sorted({trend for part in parts for trend in procedure_of(part.test).trends.items()})
     found: list[Figure] = []
-    for _, name in wanted:
+    for _, name in trends:
         of_runs = [figure for part in parts if (figure := _of_run(part, name)) is not None]
         if not found or len(found) + len(of_runs) <= _MOST:
             found += of_runs[:_MOST]
@@ -73,8 +73,8 @@ def _figures(part: RunPart) -> Iterator[Figure]:
 
 
 def _found(part: RunPart, name: str) -> Figure | None:
-    wanted = f"{part.prefix}{name}"
-    return next((figure for figure in _figures(part) if figure.id == wanted), None)
+    identifier = f"{part.prefix}{name}"
+    return next((figure for figure in _figures(part) if figure.id == identifier), None)
 
 
 def _of_run(part: RunPart, name: str) -> Figure | None:

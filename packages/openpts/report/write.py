@@ -134,15 +134,15 @@ def make_report(
     manifests = source.manifests()
     date = options.report_date or date_of(manifests)
     files = record_files(source.run_folders)
-    wanted = []
+    requested = []
     for folder, manifest in zip(source.run_folders, manifests, strict=True):
         own = [file for file in files if file.folder == folder]
         digest = part_digest(folder, manifest.conditions.test, date, own) if kept else None
-        wanted.append(WantedPart(folder, date, digest))
+        requested.append(WantedPart(folder, date, digest))
     # redaction makes other figures of them, and a short report has few
     drawing = None if options.redact or options.style is Style.SHORT else pool
     parts = []
-    for part in _parts(wanted, workers, pool):
+    for part in _parts(requested, workers, pool):
         parts.append(part)
         if drawing is not None:
             for section in part.sections:
@@ -158,10 +158,10 @@ def make_report(
     return MadeReport(report, files, {part.folder: json.loads(part.figures) for part in parts})
 
 
-def _parts(wanted: Sequence[WantedPart], workers: Executor, pool: DrawingPool | None) -> Iterator[RunPart]:
+def _parts(requested: Sequence[WantedPart], workers: Executor, pool: DrawingPool | None) -> Iterator[RunPart]:
     """Report parts as they are kept, or from the workers; a single one is made here while they get ready."""
-    found = [part.kept() for part in wanted]
-    missing = [part for part, content in zip(wanted, found, strict=True) if content is None]
+    found = [part.kept() for part in requested]
+    missing = [part for part, content in zip(requested, found, strict=True) if content is None]
     begun = begin_parts(missing, workers) if len(missing) > 1 else []
     if pool is not None:
         pool.prepare()

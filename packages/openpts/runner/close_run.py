@@ -47,7 +47,7 @@ def kept_capture(
 ) -> Iterator[None]:
     """When the block is left, the engine is stopped, its files are complete and the record knows of them.
 
-    ``earlier`` is of the attempt before, if the run goes on behind steps that it captured.
+    ``earlier`` is of the attempt before, if the run continues behind steps that it captured.
     """
     try:
         yield
@@ -82,7 +82,7 @@ def _finished(engine: CapturingEngine, folder: str) -> CaptureReport:
 def put_back_on_failure(device: DeviceUnderTest) -> Iterator[None]:
     """A block that fails leaves the device as it was found, or its error says what is left changed.
 
-    After one that ends well, whatever it was changed for may still go on.
+    After one that ends well, whatever it was changed for may still continue.
     """
     try:
         yield
@@ -98,7 +98,7 @@ def environment_kept(
 ) -> Iterator[None]:
     """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends.
 
-    What ``begins`` is the whole run or an attempt that goes on with it; the host before is that of the first.
+    What ``begins`` is the entire run or an attempt that continues it; the host before is that of the first.
     """
     if begins is ReadingPoint.BEFORE:
         writer.update_manifest(host_before=host())

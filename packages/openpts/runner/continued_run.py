@@ -1,7 +1,7 @@
 """A new run that follows a finished one on the same drive, which kept what that one wrote.
 
 What was written on a drive that exists is still there, as far as its log can tell. A simulated drive is
-brought back to where the earlier run left it by repeating in virtual time what that and those before it did.
+restored to where the earlier run left it by repeating in virtual time what that and those before it did.
 """
 
 from collections.abc import Mapping

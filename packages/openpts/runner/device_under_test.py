@@ -105,7 +105,7 @@ class DeviceUnderTest(Protocol):
         """What its own log says now, under the names of vocabulary.health; never raises."""
 
     def fault(self) -> str | None:
-        """What has become of it that no test can go on with: gone, smaller, read-only. None while it is fine.
+        """Why no test can continue on it: gone, smaller, read-only. None while it is fine.
 
         It is not asked itself: this may be called while it works.
         """

@@ -70,12 +70,12 @@ class Driver:
         raise TypeError(f"{type(self).__name__} is asked for {request} in {runner.writer.folder}")
 
     def unresumable(self, manifest: Manifest) -> str:
-        """Why such a run can't go on once it was cut off; empty where it can."""
+        """Why such a run can't continue once it was cut off; empty where it can."""
         del manifest
         return ""
 
     def goes_on(self, *, accepted: bool) -> ResumePoint:
-        """Where a run goes on on a drive that exists; ``accepted``: the operator lets its cycle be cut."""
+        """Where a run continues on a drive that exists; ``accepted``: the operator lets its cycle be cut."""
         return ResumePoint.PHASE if accepted or self.test.resumes else ResumePoint.CYCLE
 
     def recorded(self, request: DriverRequest, manifest: Manifest) -> tuple[DriverAnswer | None, ...]:

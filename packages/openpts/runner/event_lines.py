@@ -65,7 +65,7 @@ class PlannedPhase(Struct, frozen=True, kw_only=True):
 class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     """A run has its folder and its device. ``longest_ns`` is what its plan takes at most.
 
-    ``resumes_at`` is where a run goes on that was cut off, empty if it begins. ``host_limits`` are sentences
+    ``resumes_at`` is where an interrupted run continues, empty if it begins. ``host_limits`` are sentences
     on what of this host may be the limit. ``plan`` has the phases of each cycle in their order.
     """
 
@@ -96,7 +96,7 @@ class Note(_Line, frozen=True, kw_only=True, tag="note"):
 class DeviationFound(_Line, frozen=True, kw_only=True, tag="deviation"):
     """An entry of the ledger: what the specification requires, and what was used.
 
-    ``steps``: in how many steps so far, 0 where it is of the whole run. Such an entry comes after the first
+    ``steps``: in how many steps so far, 0 where it is of the entire run. Such an entry comes after the first
     of them, and again at the end of the run if there were more.
     """
 

@@ -43,7 +43,7 @@ class Healed(Event, frozen=True):
 class RunStarted(Event, frozen=True):
     """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
 
-    ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
+    ``resumes_at`` says where an interrupted run continues, and what stands; empty if it begins.
     ``host_limits`` say what this host can't do that the drive may, ``preparations`` what was set up for it.
     """
 
@@ -69,7 +69,7 @@ class PurgeStarted(Event, frozen=True):
 
 
 class PurgeProgressed(Event, frozen=True):
-    """A purge goes on: ``share`` of it is done, 0 to 1, None where the drive doesn't tell."""
+    """A purge is in progress: ``share`` of it is done, 0 to 1, None where the drive doesn't tell."""
 
     share: float | None
     text: str
@@ -147,7 +147,7 @@ class RunPaused(Event, frozen=True):
 
 
 class RunGoesOn(Event, frozen=True):
-    """All that was measured is in the record again, and the run goes on."""
+    """All that was measured is in the record again, and the run continues."""
 
     paused_ns: int
 

@@ -1,4 +1,4 @@
-"""Judges while a run goes on in which of its seconds the host was the limit."""
+"""Judges while a run is in progress in which of its seconds the host was the limit."""
 
 from collections.abc import Iterator, Sequence
 

@@ -49,7 +49,7 @@ class Order(Struct, frozen=True):
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
     not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
     the files that the operator wrote for the run, by the names of their copies. ``run_id`` is that of a run
-    that a batch or a fleet asked for. ``resumes``: the run in ``folder`` goes on, under the conditions of its
+    that a batch or fleet asked for. ``resumes``: the run in ``folder`` continues under the conditions of its
     record. ``continues``: a new run follows a finished one.
     """
 
@@ -106,12 +106,12 @@ class Order(Struct, frozen=True):
         )
 
     @classmethod
-    def to_resume(cls, wanted: Resumption, consent: Consent, target: str | None = None) -> Self:
+    def to_resume(cls, resumption: Resumption, consent: Consent, target: str | None = None) -> Self:
         """The order of a run that was cut off, once more; ``target`` is where its drive is now.
 
         Raises RecordError if nothing of it is left to do, or its results were imported.
         """
-        run, manifest = wanted.run, wanted.run.manifest
+        run, manifest = resumption.run, resumption.run.manifest
         ordered = manifest.ordered
         if reason := driver_of(procedure_of(manifest.conditions.test)).unresumable(manifest):
             raise RecordError(f"can't resume {run.folder}: {reason}")
@@ -124,7 +124,7 @@ class Order(Struct, frozen=True):
         )
         again = cls.again(ordered, manifest.conditions, consent, manifest.people, manifest.command_line)
         scenario = manifest.scenario or Scenario.SYNTHETIC
-        return replace(again, folder=run.folder, scenario=scenario, resumes=wanted)
+        return replace(again, folder=run.folder, scenario=scenario, resumes=resumption)
 
     @classmethod
     def again(

@@ -1,4 +1,4 @@
-"""Power from a meter of the operator's: a program of theirs that goes on printing watts, a number a line.
+"""Power from a meter of the operator's: a program of theirs that keeps printing watts, a number a line.
 
 A line may have a label, units and the peak in it: ``Power: 4500 mW``, ``4.5 W peak 7.2 W``. One that begins
 with ``#`` says what is metered.

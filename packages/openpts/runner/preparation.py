@@ -41,7 +41,7 @@ class Preparation(Struct, frozen=True):
             return self.device.purge(self.purge_choice, progress)
 
     def fault(self) -> str | None:
-        """What has become of the device that no test can go on with; None while it is fine."""
+        """Why no test can continue on the device; None while it is fine."""
         return self.device.fault()
 
     @property

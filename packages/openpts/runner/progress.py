@@ -183,7 +183,7 @@ MAY_END_SOONER: Final = frozenset({Phase.ROUND, Phase.WDPC, Phase.SATURATION, Ph
 class RunProgress(Struct):
     """Progress of the run; rates are of the last second.
 
-    ``phase`` says in words what goes on. ``finished`` are the samples of the steps that were asked for
+    ``phase`` says in words what is in progress. ``finished`` are the samples of the steps that were asked for
     together and run, or have just ended; ``phase_ns`` is the time of all steps of that phase and number.
     ``earlier_passes`` are those of the same row of a benchmark that were asked for before.
     ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen. ``written_bytes`` are those

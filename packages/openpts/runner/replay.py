@@ -33,7 +33,7 @@ BEFORE_THE_FIRST: Final = StepPlace(0, Phase.WIPC, 1, 0)
 
 
 class ResumePoint(StrEnum):
-    """Where a run that was cut off goes on.
+    """Where a run that was cut off continues.
 
     CYCLE: with the purge of the cycle that was cut. PHASE: with the first step of the round, or other number
     of a phase, that was cut. PROGRAM: with the request that was cut, as if nothing had happened.
@@ -70,7 +70,7 @@ class Interruption(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Place at which the run goes on, in words for its record."""
+        """Place at which the run continues, in words for its record."""
         cycle = max(1, self.cycle)
         match self.next:
             case Purge():
@@ -90,7 +90,7 @@ class Interruption(Struct, frozen=True):
 
     @property
     def where(self) -> str:
-        """Place at which the run goes on, with the number of steps kept."""
+        """Place at which the run continues, with the number of steps kept."""
         return f"{self.text}: {self.steps} {'step stands' if self.steps == 1 else 'steps stand'}"
 
     def count(self, kind: type[Purge | SetWriteCache | CycleFinished]) -> int:
@@ -128,7 +128,7 @@ Recorded = Callable[[DriverRequest, Manifest], tuple[DriverAnswer | None, ...]]
 def cut_of(
     script: Script, run: Run, goes_on: ResumePoint, recorded: Recorded, task: str = "resume"
 ) -> Interruption:
-    """Where a run goes on with its script; ``recorded`` is that of the test's driver.
+    """Where a run continues with its script; ``recorded`` is that of the test's driver.
 
     Raises RecordError if the record holds other steps than the script asks for: another version made it. It
     says that the ``task`` can't be done.
@@ -146,7 +146,7 @@ def cut_of(
 
 
 def resumed(script: Script, cut: Interruption) -> Script:
-    """The script from where it goes on, to be driven as one that begins."""
+    """The script from where it continues, to be driven as one that begins."""
     try:
         request = next(script)
         for answered in cut.kept:
@@ -158,7 +158,7 @@ def resumed(script: Script, cut: Interruption) -> Script:
 
 
 def _from_where(cut: Interruption, goes_on: ResumePoint) -> Interruption:
-    """Moves the cut back to where the test may go on: the start of its cycle, or of its group of steps."""
+    """Moves the cut back to where the test may continue: the start of its cycle, or of its group of steps."""
     if goes_on is ResumePoint.PROGRAM or cut.next is None or isinstance(cut.next, Purge | CycleFinished):
         return cut  # nothing is left to measure in the cycle, or in any
     if goes_on is ResumePoint.CYCLE:
@@ -262,11 +262,11 @@ class _Record:
         return Answered(request, tuple(samples), self.cycle, tuple(places[: len(samples)]))
 
 
-def _other_than(recorded: Step, wanted: Step) -> str:
+def _other_than(recorded: Step, requested: Step) -> str:
     """What differs between steps whose texts are the same."""
-    if str(recorded) != str(wanted):
+    if str(recorded) != str(requested):
         return ""
-    names = [n for n in Step.__struct_fields__ if getattr(recorded, n) != getattr(wanted, n)]
+    names = [n for n in Step.__struct_fields__ if getattr(recorded, n) != getattr(requested, n)]
     return f", with other {' and '.join(names)}"
 
 

@@ -1,10 +1,10 @@
-"""A run that was cut off and goes on: what of it stands, and how its device gets back to where it was.
+"""A run that was cut off and continues: what of it stands, and how its device is restored.
 
 A run that begins has the same interface, so that nothing else asks which it is. The script of one that goes
-on is answered from the record up to there, then driven as in any run. A drive that exists goes on from the
+on is answered from the record up to there, then driven as in any run. A drive that exists continues from the
 purge of the cycle that was cut, as the specification allows no interruption between the purge and the end of
 the rounds; or from the round that was cut, if the operator accepts that or the test is made for it. A
-simulated drive is brought back to its state by repeating in virtual time what it did.
+simulated drive is restored to its state by repeating in virtual time what it did.
 """
 
 from collections.abc import Iterator, Mapping
@@ -57,9 +57,9 @@ class Resumption(Struct, frozen=True):
 
 
 class BegunRun(Struct, frozen=True):
-    """What of a run differs where it goes on; the defaults are those of one that begins.
+    """What of a run differs where it continues; the defaults are those of one that begins.
 
-    ``number`` is that of the attempt, from 1; ``where`` says where it goes on, and what stands. ``begins`` is
+    ``number`` is that of the attempt, from 1; ``where``: where it continues, and what stands. ``begins`` is
     the occasion of the first reading of the drive's log, ``capture`` of the attempt before, if steps stand
     that it captured.
     """
@@ -99,7 +99,7 @@ class BegunRun(Struct, frozen=True):
 
 
 class ResumedRun(BegunRun, frozen=True, kw_only=True):
-    """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger.
+    """A run that continues at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger.
 
     ``healed`` is what had to be put back on the drive before it.
     """
@@ -156,14 +156,14 @@ class ResumedRun(BegunRun, frozen=True, kw_only=True):
 
     @property
     def _clock_ns(self) -> int:
-        """What the engine's clock would show now; virtual time has been brought back to where it was."""
+        """What the engine's clock would show now; virtual time has been restored to where it was."""
         idle_ns = self.begun.idle_ns
         return 0 if idle_ns is None else self.last.ended_ns + idle_ns
 
     def bring_back(
         self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, runner: ScriptRunner
     ) -> None:
-        """The device as it was where the run goes on, as far as it can be brought back to that."""
+        """The device as it was where the run continues, as far as it can be restored to that."""
         if device.facts.simulation is not None:
             bring_back_earlier(self.manifest.conditions, device, preparation)
             repeat(self.cut.kept, self.run, engine, preparation, "resume")
@@ -173,18 +173,18 @@ class ResumedRun(BegunRun, frozen=True, kw_only=True):
 
 
 def resumed_run(
-    driver: Driver, wanted: Resumption, now: Manifest, health: HealthReading, script: Script
+    driver: Driver, resumption: Resumption, now: Manifest, health: HealthReading, script: Script
 ) -> ResumedRun:
     """What stands of a run, whose manifest would be ``now`` if it began now; ``health`` is the drive's log.
 
-    Raises RecordError if it can't go on, TargetError if this is another drive, UsageError if something else
+    Raises RecordError if it can't continue, TargetError if this is another drive, UsageError if anything else
     is different that the operator has not accepted.
     """
-    run, manifest = wanted.run, wanted.run.manifest
+    run, manifest = resumption.run, resumption.run.manifest
     _refuse_other_device(manifest, now)
-    _refuse_other_platform(wanted, manifest.attempts[-1], now.attempts[-1])
+    _refuse_other_platform(resumption, manifest.attempts[-1], now.attempts[-1])
     simulated = now.target.simulation is not None
-    goes_on = ResumePoint.PROGRAM if simulated else driver.goes_on(accepted=wanted.accept_interruption)
+    goes_on = ResumePoint.PROGRAM if simulated else driver.goes_on(accepted=resumption.accept_interruption)
     cut = cut_of(script, run, goes_on, driver.recorded)
     last = last_step(run.folder)
     idle_ns = None if simulated or last.stored_at is None else _since_ns(last.stored_at)
@@ -195,7 +195,7 @@ def resumed_run(
         idle_ns=idle_ns,
         power_cycles=power_cycles_since(run.health, health),
     )
-    entries = () if simulated else tuple(_entries(driver.test, wanted, cut, begun))
+    entries = () if simulated else tuple(_entries(driver.test, resumption, cut, begun))
     return ResumedRun(
         manifest=manifest,
         number=len(manifest.attempts) + 1,
@@ -232,17 +232,17 @@ def _refuse_other_device(manifest: Manifest, now: Manifest) -> None:
         )
 
 
-def _refuse_other_platform(wanted: Resumption, then: Attempt, now: Attempt) -> None:
+def _refuse_other_platform(resumption: Resumption, then: Attempt, now: Attempt) -> None:
     """Raises UsageError where host or software is another and that was not accepted."""
-    if not wanted.accept_other_host and now.host != then.host:
+    if not resumption.accept_other_host and now.host != then.host:
         raise UsageError(
-            f"can't resume {wanted.run.folder} here: it ran on host {then.host}, and this is {now.host}; "
+            f"can't resume {resumption.run.folder} here: it ran on host {then.host}, and this is {now.host}; "
             "resume it there, or accept another host with --accept-other-host, which the report discloses"
         )
-    if not wanted.accept_other_version and (others := _other_software(then, now)):
+    if not resumption.accept_other_version and (others := _other_software(then, now)):
         text = ", ".join(f"{old}, and this is {new}" for old, new in others)
         raise UsageError(
-            f"can't resume {wanted.run.folder}: it ran with {text}; resume it with the same, or accept "
+            f"can't resume {resumption.run.folder}: it ran with {text}; resume it with the same, or accept "
             "other versions with --accept-other-version, which the report discloses"
         )
 
@@ -253,12 +253,12 @@ def _other_software(then: Attempt, now: Attempt) -> list[tuple[str | None, str |
     return [(old, new) for old, new in pairs if old != new]
 
 
-def _entries(test: Procedure, wanted: Resumption, cut: Interruption, begun: Attempt) -> list[Deviation]:
-    """The entries of a run that goes on on a drive that exists."""
-    then = wanted.run.manifest.attempts[-1]
+def _entries(test: Procedure, resumption: Resumption, cut: Interruption, begun: Attempt) -> list[Deviation]:
+    """The entries of a run that continues on a drive that exists."""
+    then = resumption.run.manifest.attempts[-1]
     entries = []
     in_cycle = isinstance(cut.next, Apply | ReadHealth | SetWriteCache) and cut.count(Purge)
-    if wanted.accept_interruption and not test.resumes and in_cycle:
+    if resumption.accept_interruption and not test.resumes and in_cycle:
         count = begun.power_cycles
         cycles = "an unknown number of power cycles" if count is None else format_count(count, "power cycle")
         length = "an unknown time" if begun.idle_ns is None else format_duration(begun.idle_ns)

@@ -108,9 +108,9 @@ def _checked(
     seed = secrets.randbits(63) if order.seed is None else order.seed
     standard = test.standard_conditions(order.drive_class, seed)
     continues = order.continues
-    wanted = order.adjust(standard if continues is None else continues.conditions(test, seed))
-    order.admit(wanted, device.facts)
-    conditions = test.supported_on(wanted, device.facts.sector_bytes, device.facts.scale)
+    adjusted = order.adjust(standard if continues is None else continues.conditions(test, seed))
+    order.admit(adjusted, device.facts)
+    conditions = test.supported_on(adjusted, device.facts.sector_bytes, device.facts.scale)
     if device.facts.simulation is not None:
         conditions = test.without_data(conditions)
     capacity_bytes = device.facts.user_capacity_bytes

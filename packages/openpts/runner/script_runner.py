@@ -71,7 +71,7 @@ _WITHOUT_COMMANDS: Final = frozenset({Phase.WAIT_STATE})
 
 
 class RecordedPrefix(Struct, frozen=True):
-    """What earlier attempts have left of a run that goes on; the defaults are those of one that begins.
+    """What earlier attempts have left of a run that continues; the defaults are those of one that begins.
 
     ``place`` comes after the last step that stands. ``clock_ns`` is what the engine's clock of the run shows
     when that of this engine is 0, ``last_end_ns`` what it showed at the last step's end.
@@ -194,7 +194,7 @@ class ScriptRunner:
         self.emit(PurgeFinished(purge_report))
 
     def _keep_state(self) -> None:
-        """Begin a cycle that goes on from the state of the one before: its record has no purge."""
+        """Begin a cycle that continues from the state of the one before: its record has no purge."""
         self._phase = None
         self._purges.append(no_purge(_STATE_KEPT))
         self.writer.update_manifest(purges=self._purges)
@@ -365,7 +365,7 @@ class ScriptRunner:
             faulty = self.preparation.fault() is not None
 
     def _on_clock(self, sample: Sample) -> Sample:
-        """The sample on the clock of the whole run, which goes on while nothing measures.
+        """The sample on the clock of the entire run, which continues while nothing measures.
 
         The first of an attempt has the time since the last one of the attempt before as its gap.
         """

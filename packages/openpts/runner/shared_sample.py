@@ -57,24 +57,24 @@ class SharedSample(Struct):
             os.close(fd)
         return None
 
-    def since(self, earliest_ns: int, wanted: Mapping[str, Callable[[], Reading]]) -> Readings:
+    def since(self, earliest_ns: int, reads: Mapping[str, Callable[[], Reading]]) -> Readings:
         """All that is wanted, read then or later by some run, or now by this one."""
         self.led = False
         for _ in range(_LOOKS):
-            if (found := self._left(earliest_ns, wanted.keys())) is not None:
+            if (found := self._left(earliest_ns, reads.keys())) is not None:
                 return found
             with suppress(BlockingIOError):
                 fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 try:
                     # another may have left it since we looked
-                    found = self._left(earliest_ns, wanted.keys())
+                    found = self._left(earliest_ns, reads.keys())
                     return (
-                        self._leave({key: read() for key, read in wanted.items()}) if found is None else found
+                        self._leave({key: read() for key, read in reads.items()}) if found is None else found
                     )
                 finally:
                     fcntl.flock(self.fd, fcntl.LOCK_UN)
             time.sleep(_TIMEOUT_S / _LOOKS)
-        return {key: read() for key, read in wanted.items()}
+        return {key: read() for key, read in reads.items()}
 
     def _left(self, earliest_ns: int, keys: Set[str]) -> Readings | None:
         content = memoryview(os.pread(self.fd, os.fstat(self.fd).st_size, 0))

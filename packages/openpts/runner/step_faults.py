@@ -40,7 +40,7 @@ class HangWatch(Struct):
 
 
 def error_deviations(place: StepPlace, sample: Sample) -> tuple[StepDeviation, ...]:
-    """The ledger entry of a step over whose errors the run went on; none for a clean or a failed one."""
+    """The ledger entry of a step over whose errors the run continued; none for a clean or a failed one."""
     if not sample.errors or sample.state is StepState.FAILED:
         return ()
     return (

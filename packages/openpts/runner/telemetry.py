@@ -42,7 +42,7 @@ class Sampler:
     """Samples of gauges since they were last taken, on the host's monotonic clock.
 
     While ``leave_drive_alone`` is set, nothing is sampled for which the drive would have to be asked.
-    ``temperature_c`` is the drive's last one, None if it has told none. In the folder ``shared`` runs leave
+    ``temperature_c`` is the drive's last one, None if it reported none. In the folder ``shared`` runs leave
     for one another what they read of this host; with None each reads for itself.
     """
 
@@ -113,7 +113,7 @@ class Sampler:
 
     @contextmanager
     def _noting_stops(self) -> Iterator[None]:
-        """Note when this process goes on after it was stopped: nothing else tells that from a late timer."""
+        """Note when this process continues after a stop: only that distinguishes it from a late timer."""
         if threading.current_thread() is not threading.main_thread():  # Python gives signals to no other
             yield
             return

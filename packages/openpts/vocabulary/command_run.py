@@ -100,14 +100,14 @@ class PrepareFileSystem(DriverRequest, frozen=True):
 
 
 class CommandOrder(DriverRequest, frozen=True):
-    """One run of the program. ``words`` are not given to a shell; ``limit_ns`` None: it may take any time.
+    """One run of the program. ``arguments`` go to no shell; ``limit_ns`` None: it may take any time.
 
     The answer is a CommandRun.
     """
 
     kind: RunKind
     number: int
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     limit_ns: int | None = None
     figure: FigureOrder | None = None
 

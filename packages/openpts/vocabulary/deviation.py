@@ -12,7 +12,7 @@ class Deviation(Struct, frozen=True):
     """A departure from a requirement, with the value asked for and the one used.
 
     ``rule_id`` is the requirement's ID in docs/conformance.md; ``clause`` its place in the specification.
-    ``steps``: in how many steps it was, where it is not of the whole run; ``used`` is of the worst of them.
+    ``steps``: in how many steps it was, where it is not of the entire run; ``used`` is of the worst of them.
     """
 
     rule_id: str

@@ -1,7 +1,7 @@
 """What a device's own log says of it at one moment.
 
 Names that every reader of a log uses for the same thing, where the log has it. Counters grow over the
-device's life and are told by the difference of two readings; states are told as they are::
+device's life and are the difference of two readings; states are read as they are::
 
     temperature_c                    state, composite
     temperature_sensor_1_c ...       state, each sensor

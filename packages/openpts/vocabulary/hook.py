@@ -52,10 +52,10 @@ class Hook(Struct, frozen=True):
                 "time such as 90s, 30min or 2h"
             )
         try:
-            words = shlex.split(command)
+            arguments = shlex.split(command)
         except ValueError as error:
             raise UsageError(f"invalid --hook {text!r}: {error}") from error
-        if not words:
+        if not arguments:
             raise UsageError(f"invalid --hook {text!r}: name a command behind the =")
         if when is None:
             return cls(HookPoint(word), command)

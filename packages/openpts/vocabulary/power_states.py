@@ -42,7 +42,7 @@ class PowerMode(StrEnum):
 
 
 class PowerSetting(Struct, frozen=True):
-    """What a drive is told of its states: the one commanded last, and those that it enters by itself."""
+    """How the states of a drive are set: the one commanded last, and those that it enters by itself."""
 
     state: int
     autonomous: bool
@@ -62,7 +62,7 @@ class SetPowerStates(DriverRequest, frozen=True):
 
 
 class PowerStatesSet(DriverAnswer, frozen=True):
-    """What became of it, and how the drive was set then: None where it can't be told or asked.
+    """What became of it, and how the drive was set then: None where it can be neither set nor read.
 
     ``refused`` says why it was not done, empty where it was. ``source`` is where the states are declared.
     ``processors`` says how processors were kept awake, whose own states would be measured else.

@@ -32,7 +32,7 @@ T = TypeVar("T")
 class Purge(Struct, frozen=True):
     """Bring the device as near as possible to never having been used (PTS 3.2): a new cycle begins.
 
-    Not ``needed``: the cycle goes on from the state that the one before it has left.
+    Not ``needed``: the cycle continues from the state that the one before it has left.
     """
 
     needed: bool = True
@@ -99,7 +99,7 @@ class DriverRequest(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Where a run goes on that was cut off in it, for its record."""
+        """Where a run continues that was cut off in it, for its record."""
         return ""
 
     @property

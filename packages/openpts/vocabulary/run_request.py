@@ -33,21 +33,21 @@ class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
         The target is behind what the test itself takes, such as a job file.
         """
-        words = list(self.test_words)
-        at = words.index("--") if "--" in words else len(words)
+        arguments = list(self.test_words)
+        at = arguments.index("--") if "--" in arguments else len(arguments)
         labels = [f"--label={name}={value}" for name, value in self.labels.items()]
         ours = [*ours, "--run-id", self.run_id, "--out", str(run_folder), *labels]
-        return ["run", *words[:at], *ours, target, *words[at:]]
+        return ["run", *arguments[:at], *ours, target, *arguments[at:]]
 
     @property
     def consents(self) -> tuple[str, ...]:
         """The options with which its operator agreed to lose what is on the drive, each one word."""
-        words, found = iter(self.test_words), []
-        for word in words:
+        arguments, found = iter(self.test_words), []
+        for word in arguments:
             if word == "--":
                 break
             if word in _CONSENTS:
-                found.append(f"{word}={next(words, '')}")
+                found.append(f"{word}={next(arguments, '')}")
             elif word in _CONSENTS_WITHOUT_VALUE or word.partition("=")[0] in _CONSENTS:
                 found.append(word)
         return tuple(found)

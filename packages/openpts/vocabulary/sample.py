@@ -55,7 +55,7 @@ class CpuShares(msgspec.Struct, frozen=True, gc=False):
 
 
 class IoFailure(Struct, frozen=True):
-    """The first I/O that failed: nothing after it counts, unless the run goes on over errors."""
+    """The first I/O that failed: nothing after it counts, unless the run continues over errors."""
 
     operation: str
     offset_bytes: int
@@ -262,7 +262,7 @@ class Sample(Measured, frozen=True, kw_only=True):
     ``standstills`` are those in the step or in the gap before it: its figures
     are not the device's alone then. ``streams`` are the parts of several streams, in the step's order; empty
     where there is only one. ``carried`` is where each thread's offsets ended, in the engine's own
-    form, for an engine that goes on there; empty where none can. ``counted`` is what a device reports to the
+    form, for an engine that continues there; empty where none can. ``counted``: what a device reports to the
     engine itself, as simulated drives do. A record gives both out apart from its steps. ``played`` is how
     true each replay was. ``slow_ios`` are those that took longer than the limit that the run has, by time.
     """

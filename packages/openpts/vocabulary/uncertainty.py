@@ -24,7 +24,7 @@ class Uncertainty(Struct, frozen=True):
     """A figure's budget: combined, with effective degrees of freedom, and expanded at 95 %.
 
     ``reason`` says why none is stated; empty where one is. ``alike`` is the number of figures that can't be
-    told apart, of which this one was chosen. ``spans`` are from and to of what the figure is of, on the
+    distinguished, of which this one was chosen. ``spans`` are from and to of what the figure is of, on the
     engine's clock. ``mark`` says what else took part in the figure; empty if nothing did.
     """
 

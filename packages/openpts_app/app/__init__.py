@@ -30,12 +30,12 @@ _HOW_TO_WRITE_FIGURE: Final = (
 _UNIT: Final = re.compile(r"[\w%/µ. ]{1,20}")
 
 
-def _command(name: str, words: list[str]) -> tuple[str, ...]:
-    if not words or not words[0]:
+def _command(name: str, args: list[str]) -> tuple[str, ...]:
+    if not args or not args[0]:
         raise UsageError(f"{name} is empty: name a program and its arguments")
-    if any("\0" in word for word in words):
+    if any("\0" in word for word in args):
         raise UsageError(f"{name} contains a zero byte, which no program can be given")
-    return (_from_anywhere(words[0], "."), *words[1:])
+    return (_from_anywhere(args[0], "."), *args[1:])
 
 
 def _from_anywhere(program: str, folder: str) -> str:
@@ -49,7 +49,7 @@ COMMAND: Final = Kind(
     list[str],
     _command,
     shlex.join,
-    beside=lambda words, folder: [_from_anywhere(words[0], folder), *words[1:]] if words else words,
+    beside=lambda args, folder: [_from_anywhere(args[0], folder), *args[1:]] if args else args,
 )
 
 

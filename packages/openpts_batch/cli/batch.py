@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from openpts.cli.background_listener import background_listener
-from openpts.cli.consent_options import consent_of, taken
+from openpts.cli.consent_options import consent_of, popped
 from openpts.cli.console import table_console, table_of
 from openpts.cli.detach import begun
 from openpts.cli.live_outputs import log_stream
@@ -106,17 +106,17 @@ def run_asked(test: Procedure, options: dict[str, Any], limits: RunLimits | None
     run_several(test, BatchArgs(**asked), options, limits)
 
 
-def run_several(test: Procedure, words: BatchArgs, options: dict[str, Any], limits: RunLimits | None) -> None:
+def run_several(test: Procedure, args: BatchArgs, options: dict[str, Any], limits: RunLimits | None) -> None:
     """Run the test on several drives, each a run of its own in a folder of the batch's.
 
     Raises RefusedBatchError before anything has started, and at the end the error of the drives that failed.
     """
-    stream, roots = log_stream(as_json=words.as_json), SystemRoots()
+    stream, roots = log_stream(as_json=args.as_json), SystemRoots()
     test_words = (test.name, *own_words(test, options, _OF_THE_BATCH))
     if options.get("run_id") is not None:
         raise UsageError("--run-id is for a single drive: each run has an ID of its own")
-    agreed = taken(options)
-    chosen = _chosen(named_drives(words.targets, words.drives, roots), agreed, roots, stream)
+    agreed = popped(options)
+    chosen = _chosen(named_drives(args.targets, args.drives, roots), agreed, roots, stream)
     choices = choices_of(test, options)
     for one in chosen:
         order = order_of(one.name, choices, Consent(), **options)
@@ -125,15 +125,15 @@ def run_several(test: Procedure, words: BatchArgs, options: dict[str, Any], limi
         order.wanted_conditions(test)
     batch = new_batch(
         [one.request(test_words) for one in chosen],
-        at_most=words.at_most,
-        stagger_s=words.stagger_s,
+        at_most=args.at_most,
+        stagger_s=args.stagger_s,
         command_line=sys.argv[1:],
     )
     out: Path | None = options["out"]
     folder = out or Path("openpts-runs") / f"batch-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{test.name}"
     RunWriter.check_free(folder)
     runner = SideBySide(folder=folder, batch=batch, tune=order.scenario if order.tune else None)
-    _carry_out(runner, stream, as_json=words.as_json, no_report=words.no_report)
+    _carry_out(runner, stream, as_json=args.as_json, no_report=args.no_report)
 
 
 def _chosen(
@@ -254,7 +254,7 @@ def resume_batch(
     no_report: bool,
     as_json: bool,
 ) -> None:
-    """Go on with the drives that are not done. Raises RecordError if none is left, or another does so."""
+    """Continue the drives that are not done. Raises RecordError if none is left, or another does so."""
     roots = SystemRoots()
     with batch_claimed(folder, read_batch(folder), roots):
         runner = _what_is_left(folder, agreed, accepted, roots, stream)
@@ -287,7 +287,7 @@ def _what_is_left(
 
 
 def words_to_resume(agreed: Mapping[str, Any], accepted: Mapping[str, bool]) -> tuple[str, ...]:
-    """The options that each run that goes on gets."""
+    """The options that each run that continues gets."""
     given = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
     return tuple(f"--{name.replace('_', '-')}" for name, said in given.items() if said)
 

@@ -40,7 +40,7 @@ _STYLES: Final = {
 
 
 class DriveRow(Struct):
-    """What is known of a drive while its run goes on; rates and temperature are the last that were said."""
+    """What is known of a drive during its run; rates and temperature are the last reported ones."""
 
     entry: BatchEntry
     phase: str = ""

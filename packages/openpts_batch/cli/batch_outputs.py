@@ -1,4 +1,4 @@
-"""What other programs read of a batch while it goes on: files of each run, metrics of all in one place."""
+"""What other programs read of a batch in progress: files of each run, metrics of all in one place."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
@@ -41,8 +41,8 @@ def batch_outputs(entries: Sequence[BatchEntry]) -> Iterator[tuple[BatchListener
                 listener, of_entry = held.enter_context(opened)
                 listeners.append(listener)
                 words.append(of_entry)
-        heard = (background_listener(nullcontext(listener), name="an output") for listener in listeners)
-        apart = [held.enter_context(each) for each in heard]
+        isolated = (background_listener(nullcontext(listener), name="an output") for listener in listeners)
+        apart = [held.enter_context(each) for each in isolated]
 
         def on_event(event: BatchEvent) -> None:
             for listener in apart:

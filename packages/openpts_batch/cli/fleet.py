@@ -125,8 +125,8 @@ def submit(
     try:
         _show([backend_of(fleet_file).submit(request)], as_json=as_json)
     except FleetError as error:
-        look = f"see openpts fleet observe {request.run_id} before it is submitted again"
-        raise FleetError(f"{error}; {look}") from error
+        hint = f"see openpts fleet observe {request.run_id} before it is submitted again"
+        raise FleetError(f"{error}; {hint}") from error
 
 
 def _refuse(test_words: Sequence[str]) -> None:
@@ -167,7 +167,7 @@ def cancel(*, run_id: UUID = _RUN_ID, fleet_file: Path = FLEET_OPTION, as_json: 
 def resume(
     *, run_id: UUID, confirm_serial: str | None, fleet_file: Path, as_json: bool, **options: Any
 ) -> None:
-    """Go on with the run of RUN-ID that was interrupted, as `openpts resume` does; no scheduler does this.
+    """Continue the run of RUN-ID that was interrupted, as `openpts resume` does; no scheduler does this.
 
     DESTROYS ALL DATA on the drive in the slot, which has to be that of the run. Paths, namespaces and members
     that were confirmed when it was submitted need no other word, unless their names have changed.
@@ -195,14 +195,14 @@ def resume(
 def _typed_words(options: dict[str, Any]) -> list[str]:
     """The options of this command that were given, each one word."""
     spelt = {one.name: one.opts[0] for one in click.get_current_context().command.params}
-    words: list[str] = []
+    arguments: list[str] = []
     for name, value in options.items():
         if isinstance(value, bool):
-            words += [spelt[name]] * value
+            arguments += [spelt[name]] * value
         elif value is not None:
             values = value if isinstance(value, tuple) else (value,)
-            words += [f"{spelt[name]}={one}" for one in values]
-    return words
+            arguments += [f"{spelt[name]}={one}" for one in values]
+    return arguments
 
 
 @fleet.command("list", short_help="List the runs of all hosts.")
@@ -307,23 +307,23 @@ def start(
     With --again the OPTIONs are those of `openpts resume`.
     """
     with failing_as(UsageError, "the request makes no sense"):
-        wanted = msgspec.json.decode(request, type=RunRequest)
+        requested = msgspec.json.decode(request, type=RunRequest)
     side = host_side_of(fleet_file, host)
-    found = side.start(wanted, _carry_out, job=job, again=again, resume_words=resume_words)
+    found = side.start(requested, _carry_out, job=job, again=again, resume_words=resume_words)
     click.echo(f"run {found.run_id} is {found.stage} {found.reason}".rstrip())
     if found.stage is not RunState.COMPLETE:
         raise FleetError(f"run {found.run_id} is {found.stage}: {found.reason}")
 
 
-def _carry_out(words: Sequence[str]) -> None:
+def _carry_out(args: Sequence[str]) -> None:
     """In this process, so that nothing else of openpts is in memory while it measures."""
     from openpts.cli.resume import resume as resume_command  # noqa: PLC0415 only what is carried out is loaded
     from openpts.cli.run import run as run_command  # noqa: PLC0415
 
     commands: dict[str, Callable[..., Any]] = {"run": run_command.main, "resume": resume_command.main}
-    sys.argv = ["openpts", *words]  # as the record has it
+    sys.argv = ["openpts", *args]  # as the record has it
     try:
-        commands[words[0]](args=list(words[1:]), prog_name=f"openpts {words[0]}", standalone_mode=False)
+        commands[args[0]](args=list(args[1:]), prog_name=f"openpts {args[0]}", standalone_mode=False)
     except click.ClickException as error:
         raise UsageError(error.format_message()) from error
 

@@ -61,10 +61,10 @@ def _seen_idle(backend: SlurmBackend, run_ids: Sequence[str], *, wait: bool) -> 
     while True:
         known = {run.run_id: run for run in backend.list()}
         known |= {run_id: backend.observe(run_id) for run_id in run_ids if run_id not in known}
-        wanted = run_ids or _ended(known.values())
-        reasons = in_the_way(list(known.values()), wanted)
+        requested = run_ids or _ended(known.values())
+        reasons = in_the_way(list(known.values()), requested)
         if not reasons:
-            return [known[run_id] for run_id in wanted]
+            return [known[run_id] for run_id in requested]
         if not wait:
             raise FleetError(f"{'; '.join(reasons)}: give --wait to fetch when that has ended")
         if reported != (reported := "; ".join(reasons)):

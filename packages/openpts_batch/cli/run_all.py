@@ -63,7 +63,7 @@ SUITE_OPTIONS = together(
 @together(*limit_options())
 @together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
 @RUN_OPTIONS
-def run_all(targets: tuple[str, ...], **words: Any) -> None:
+def run_all(targets: tuple[str, ...], **arguments: Any) -> None:
     """Run several tests on TARGET, each with its own purge and preconditioning.
 
     Which tests: those of --tests, or of the plan, or all of the specification in its order. Each has its run
@@ -79,4 +79,4 @@ def run_all(targets: tuple[str, ...], **words: Any) -> None:
         )
     from openpts_batch.cli.suite import run_suite  # noqa: PLC0415 help needs nothing that runs
 
-    run_suite(targets[0], **words)
+    run_suite(targets[0], **arguments)

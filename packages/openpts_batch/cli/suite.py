@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.cli.background_listener import background_listener
-from openpts.cli.consent_options import consent_of, taken
+from openpts.cli.consent_options import consent_of, popped
 from openpts.cli.detach import begun
 from openpts.cli.live_outputs import live_listeners, log_stream
 from openpts.cli.parameter_options import given_as_options
@@ -61,7 +61,7 @@ def run_suite(
 ) -> None:
     """Run the tests on a target, each with its own purge. Raises UsageError and what ends a suite."""
     stream = log_stream(as_json=as_json)
-    all_choices, consent = choices_of_suite(tests, options), consent_of(**taken(options))
+    all_choices, consent = choices_of_suite(tests, options), consent_of(**popped(options))
     target = fitting_target(target, all_choices, stream)
     _announce(target, all_choices, stream)
     limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
@@ -101,7 +101,7 @@ def resume_suite(
     no_report: bool,
     as_json: bool,
 ) -> None:
-    """Go on with the test of the suite that was cut off, and with those behind it.
+    """Continue the test of the suite that was cut off, then those behind it.
 
     Raises RecordError if the suite has come to its end, does not say what was ordered, or is carried out.
     """
@@ -132,7 +132,7 @@ def _what_is_left(
 def _order_again(
     folder: Path, batch: Batch, entry: BatchEntry, consent: Consent, accepted: Mapping[str, bool]
 ) -> Order:
-    """Of a test that goes on where it has a record, and begins where it has none."""
+    """Of a test that continues where it has a record, and begins where it has none."""
     run_folder, suite = folder / entry.folder, batch.suite
     ordered = suite.ordered if suite else None
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists() or is_complete(run_folder)
@@ -141,8 +141,8 @@ def _order_again(
         order = Order.again(ordered, conditions, consent, suite.people, batch.command_line)
         order = replace(order, purpose=suite.purpose)
     else:
-        wanted = Resumption(stored_run(run_folder), **accepted)
-        order = Order.to_resume(wanted, consent, ordered.target if ordered else None)
+        resumption = Resumption(stored_run(run_folder), **accepted)
+        order = Order.to_resume(resumption, consent, ordered.target if ordered else None)
     return replace(order, inputs=batch.inputs)
 
 

@@ -73,7 +73,7 @@ class HostJournal(Struct, frozen=True):
         return self.runs / _NOTES / f"{run_id}.lock"
 
     def events_of(self, run_id: str) -> Path:
-        """Where its events are appended; readers go on by the byte offset that they have reached."""
+        """Where its events are appended; readers continue by the byte offset that they have reached."""
         return self.runs / f"{run_id}.events.jsonl"
 
     def note_of(self, run_id: str) -> Note | None:

@@ -1,7 +1,7 @@
 """What a host does for a run: look what is in the slot, attach or start, stop it, and say how it went.
 
 Any number of starts of the same run begin it once. The first claims it, and all that write for it hold the
-claim; a later start waits for those, or returns how they ended. Only ``again`` goes on with one that was cut.
+claim; a later start waits for those, or returns how they ended. Only ``again`` continues one that was cut.
 """
 
 import os
@@ -56,9 +56,9 @@ class HostSide(Struct, frozen=True):
         again: bool = False,
         resume_words: Sequence[str] = (),
     ) -> Observation:
-        """Carry out a run that was never begun; wait for the end of one that goes on; say how it is.
+        """Carry out a run that was never begun; wait for the end of one in progress; say how it is.
 
-        ``again`` goes on with one that was interrupted, as a new attempt, with ``resume_words``. Raises
+        ``again`` continues one that was interrupted, as a new attempt, with ``resume_words``. Raises
         RefusedError or TargetError if the slot is empty or has another drive, and what the run itself ends
         with.
         """
@@ -77,7 +77,7 @@ class HostSide(Struct, frozen=True):
     def _carry_out(
         self, request: RunRequest, carry_out: CarryOut, job: str | None, resume_words: Sequence[str] | None
     ) -> None:
-        """Begin the run, or with ``resume_words`` go on with it."""
+        """Begin the run, or with ``resume_words`` continue with it."""
         journal, run_id = self.journal, request.run_id
         before = read_owner(journal.claim_of(run_id))
         note = journal.note_of(run_id) or Note()
@@ -132,9 +132,9 @@ class HostSide(Struct, frozen=True):
                 f"refused [slot]: {where} has drive {drive.serial}, and run {request.run_id} is for "
                 f"{request.serial}"
             )
-        wanted = request.model or self.host.slots[request.slot].model
-        if wanted and drive.model != wanted:
-            raise RefusedError(f"refused [slot]: the drive in {where} is a {drive.model}, and no {wanted}")
+        expected = request.model or self.host.slots[request.slot].model
+        if expected and drive.model != expected:
+            raise RefusedError(f"refused [slot]: the drive in {where} is a {drive.model}, and no {expected}")
         return drive
 
     def in_slot(self, name: str) -> "Drive | None":
@@ -206,7 +206,7 @@ def drive_at(target: str, roots: SystemRoots) -> Drive:
 def _may_begin(found: Observation | None, note: Note | None, *, again: bool) -> bool:
     """Whether a run that no process carries out may be begun, or gone on with.
 
-    One that was killed before it had claimed its drive may begin, unless others were told that it ended.
+    One that was killed before it had claimed its drive may begin, unless its end was reported to others.
     """
     if found is None or note is None:
         return found is None

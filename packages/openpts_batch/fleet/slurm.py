@@ -84,7 +84,7 @@ class SlurmBackend(Struct, frozen=True):
         """Submit a run, wait until Slurm would not lose it any more, and look at it.
 
         A run that the host has claimed before is what the job attaches to, or says the end of.
-        ``again`` goes on with one that was interrupted, as a new attempt, which nothing does by itself, with
+        ``again`` continues one that was interrupted, as a new attempt, which nothing does by itself, with
         ``resume_words``, the options of `openpts resume`: each attempt has consents of its own. Raises
         FleetError if Slurm can't take it, and UsageError if the fleet has no such slot.
         """
@@ -107,12 +107,12 @@ class SlurmBackend(Struct, frozen=True):
 
     def _sbatch(self, host: Host, request: RunRequest) -> Sequence[str]:
         run_id = request.run_id
-        words = ["sbatch", "--parsable", "--no-requeue", f"--job-name={run_id}"]
-        words += [f"--comment={msgspec.json.encode(request).decode()}"]
-        words += [f"--nodelist={host.name}", f"--gres=slot:{request.slot}:1", "--ntasks=1"]
-        words += ["--dependency=singleton", "--export=NIL", "--chdir=/", "--open-mode=append"]
-        words += [f"--output={host.runs}/{run_id}.log"]
-        return [*words, "--exclusive"] if _EXCLUSIVE in request.test_words else words
+        arguments = ["sbatch", "--parsable", "--no-requeue", f"--job-name={run_id}"]
+        arguments += [f"--comment={msgspec.json.encode(request).decode()}"]
+        arguments += [f"--nodelist={host.name}", f"--gres=slot:{request.slot}:1", "--ntasks=1"]
+        arguments += ["--dependency=singleton", "--export=NIL", "--chdir=/", "--open-mode=append"]
+        arguments += [f"--output={host.runs}/{run_id}.log"]
+        return [*arguments, "--exclusive"] if _EXCLUSIVE in request.test_words else arguments
 
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
         """Where a run stands; the host is asked when nothing is measured on it. Raises FleetError."""
@@ -203,20 +203,20 @@ class SlurmBackend(Struct, frozen=True):
         return HostState(host.name, True, said, slots)
 
     def _journal(self, host: Host, run_id: str = "") -> tuple[Observation, ...]:
-        words = [run_id] if run_id else []
-        return host.decoded(self._ask(host, "journal", *words), tuple[Observation, ...])
+        arguments = [run_id] if run_id else []
+        return host.decoded(self._ask(host, "journal", *arguments), tuple[Observation, ...])
 
-    def _ask(self, host: Host, verb: str, *words: str, patience_s: float = _TO_ANSWER_S) -> str:
+    def _ask(self, host: Host, verb: str, *arguments: str, patience_s: float = _TO_ANSWER_S) -> str:
         """What a verb says on the host, as a job of its own that takes no slot."""
-        return slurm_answer([*job_on(host, patience_s), *host.command(verb), *words], patience_s)
+        return slurm_answer([*job_on(host, patience_s), *host.command(verb), *arguments], patience_s)
 
     def _jobs(self) -> tuple[Job, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
         text = slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
         split = (line.split("|", 6) for line in text.splitlines())
         return tuple(
-            Job(int(number), name, state, node or wanted, reason, comment)
-            for number, name, state, node, wanted, reason, comment in split
+            Job(int(number), name, state, node or requested, reason, comment)
+            for number, name, state, node, requested, reason, comment in split
             if _is_run_id(name)
         )
 
@@ -231,8 +231,8 @@ def job_on(host: Host, patience_s: float) -> list[str]:
 
 def _script(host: Host, request: RunRequest, resume_words: Sequence[str], *, again: bool) -> str:
     start = shlex.join([*host.command("start"), *["--again"] * again])
-    wanted = shlex.join([msgspec.json.encode(request).decode(), *resume_words])
-    return f'exec {start} --job "$SLURM_JOB_ID" -- {wanted}'
+    requested = shlex.join([msgspec.json.encode(request).decode(), *resume_words])
+    return f'exec {start} --job "$SLURM_JOB_ID" -- {requested}'
 
 
 def _measuring(host: str, jobs: Sequence[Job]) -> bool:
@@ -251,15 +251,15 @@ def _is_run_id(name: str) -> bool:
         return False
 
 
-def slurm_answer(words: Sequence[str], patience_s: float = _TO_ANSWER_S, run: Run = run_program) -> str:
+def slurm_answer(arguments: Sequence[str], patience_s: float = _TO_ANSWER_S, run: Run = run_program) -> str:
     """What a program of Slurm says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:
-        answer = run(words, patience_s)
+        answer = run(arguments, patience_s)
     except ProgramError as error:
         raise FleetError(f"Slurm can't be asked: {error}: openpts does so where its commands are") from error
     if answer.returncode:
-        why = _complaint(answer.stderr, words[0]) or f"exit status {answer.returncode}"
-        raise FleetError(f"{words[0]} failed: {why}")
+        why = _complaint(answer.stderr, arguments[0]) or f"exit status {answer.returncode}"
+        raise FleetError(f"{arguments[0]} failed: {why}")
     return answer.stdout
 
 

@@ -117,9 +117,9 @@ def answer_endurance(
     load = None if like_text is None else like(like_text, drive.capacity_bytes)
     stretch = None
     if not isinstance(load, Rate):
-        words = load.words if isinstance(load, Program) else ()
-        stretch = _measured(drive, minutes, words)
-        load = _rate_of(stretch, words)
+        arguments = load.arguments if isinstance(load, Program) else ()
+        stretch = _measured(drive, minutes, arguments)
+        load = _rate_of(stretch, arguments)
     elif minutes is not None:
         raise UsageError("--minutes: a stated rate, or that of a trace, is not measured")
     document = EnduranceDocument.by(drive, load, stretch, tbw_bytes)
@@ -132,19 +132,19 @@ def answer_endurance(
     return 0 if answers else NoVerdictError.exit_code
 
 
-def _measured(drive: WornDrive, minutes: float | None, words: tuple[str, ...]) -> Stretch:
+def _measured(drive: WornDrive, minutes: float | None, arguments: tuple[str, ...]) -> Stretch:
     if drive.device is None:
         raise UsageError("no program works on a simulated drive: give --like a rate or a trace")
-    seconds = None if minutes is None and words else 60 * minutes if minutes else _STRETCH_S
-    what = f"while {words[0]} runs" if words else f"for {seconds:g} s: let your programs work"
+    seconds = None if minutes is None and arguments else 60 * minutes if minutes else _STRETCH_S
+    what = f"while {arguments[0]} runs" if arguments else f"for {seconds:g} s: let your programs work"
     click.echo(wrapped(f"measuring what is written to {drive.device.node} {what}", sys.stderr), err=True)
-    return drive.stretch(seconds, words)
+    return drive.stretch(seconds, arguments)
 
 
-def _rate_of(stretch: Stretch, words: tuple[str, ...]) -> Rate:
+def _rate_of(stretch: Stretch, arguments: tuple[str, ...]) -> Rate:
     """By the drive's own log where it counts what its host writes, else by the kernel."""
     by_log = change(stretch.before.values, stretch.after.values, "host_write_bytes")
-    text = f"of {words[0]}, measured" if words else "measured"
+    text = f"of {arguments[0]}, measured" if arguments else "measured"
     if by_log:
         return Rate(by_log / stretch.lasted_s, f"{text} by the drive's log")
     return Rate(stretch.kernel_bytes / stretch.lasted_s, f"{text} by the kernel's count")

@@ -19,8 +19,8 @@ class Commits(Program, frozen=True):
     @classmethod
     def to(cls, fd: int) -> Self:
         """Appends to an open file."""
-        words = (str(fd), str(APPEND_BYTES), str(SEGMENT_BYTES))
-        return cls(appender.__name__, words, (fd,), f"appends of {APPEND_BYTES:,} bytes with fdatasync")
+        arguments = (str(fd), str(APPEND_BYTES), str(SEGMENT_BYTES))
+        return cls(appender.__name__, arguments, (fd,), f"appends of {APPEND_BYTES:,} bytes with fdatasync")
 
     def timed(self, stimulus: Stimulus, columns: Sequence[Sequence[int]]) -> Timed:
         """See the base."""

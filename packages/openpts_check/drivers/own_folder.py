@@ -41,7 +41,7 @@ class OwnFolder(Struct, frozen=True):
 
 
 def new_name() -> str:
-    """A name for such a folder, which nobody else knows before it is there."""
+    """A name for such a folder, unknown to other users before it is there."""
     return f".openpts-check-{secrets.token_hex(8)}"
 
 

@@ -74,10 +74,10 @@ class Timed(Struct, frozen=True):
 
 
 class Program(Struct, frozen=True):
-    """A module that is run with ``words``, and gets ``fds`` open; its columns are those of ``timed``."""
+    """A module that is run with ``arguments``, and gets ``fds`` open; its columns are those of ``timed``."""
 
     module: str
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
     fds: tuple[int, ...] = ()
     what: str = ""
 
@@ -95,7 +95,7 @@ class Worker:
 
     def __init__(self, program: Program) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", program.module, *program.words, str(os.getpid())],
+            [sys.executable, "-P", "-m", program.module, *program.arguments, str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

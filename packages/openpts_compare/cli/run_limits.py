@@ -115,13 +115,13 @@ class StopOnFail:
             raise LimitError(f"stopped at a limit: {self._failed}")
 
 
-def asked(words: dict[str, Any]) -> RunLimits:
+def asked(options: dict[str, Any]) -> RunLimits:
     """What was typed for a run, taken out of its words. Raises UsageError and RecordError."""
     return RunLimits.of(
-        words.pop("limits_path", None),
-        words.pop("baseline", ()),
-        stop_on_fail=words.pop("stop_on_fail", False),
-        require_steady=words.pop("require_steady", False),
+        options.pop("limits_path", None),
+        options.pop("baseline", ()),
+        stop_on_fail=options.pop("stop_on_fail", False),
+        require_steady=options.pop("require_steady", False),
     )
 
 

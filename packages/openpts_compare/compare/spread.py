@@ -19,7 +19,7 @@ from openpts_compare.compare.metrics import ComparedMetrics, Metric
 from openpts_pages.measure import Measured
 
 FEWEST: Final = 3
-"""Drives below which none can be told from the others."""
+"""Drives below which none can be distinguished from the others."""
 
 
 class Grubbs(Struct, frozen=True):

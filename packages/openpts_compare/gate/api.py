@@ -17,7 +17,7 @@ def gate(
 ) -> GateResult:
     """Hold runs against limits as ``openpts gate`` does: run folders, and suites for all runs in them.
 
-    ``limits`` are as of ``--limit``: ``iops.rnd-4k-rw0 >= 180 k``. ``allow`` are the words of ``--allow``,
+    ``limits`` are those of ``--limit``: ``iops.rnd-4k-rw0 >= 180 k``. ``allow`` are the words of ``--allow``,
     such as ``deviations``. The verdict of the result is that of all limits, each of which is in ``judged``.
 
     Raises UsageError for a limit that makes no sense, RecordError for a folder that can't be read.

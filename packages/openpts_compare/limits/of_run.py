@@ -54,7 +54,7 @@ def limit_figures(run: Run, content: ReportContent) -> dict[str, Any]:
 def failed_so_far(run: Run) -> str:
     """The first limit that a run in progress can no longer keep; empty if none. Raises RecordError.
 
-    Its finished cycles count. Figures of the whole run, such as its energy, are not known before its end.
+    Its finished cycles count. Figures of the entire run, such as its energy, are not known before its end.
     """
     limits = stored_limits(run.folder) or LimitSet()
     required = tuple(one for one in limits.required if one is not Required.CONFORMANT)

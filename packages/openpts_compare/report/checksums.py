@@ -76,8 +76,8 @@ def _faults(
 def _is_of_a_record(name: str) -> bool:
     """Whether ``name`` is a record's file: the record may have been moved away since the list was made."""
     path = PurePosixPath(name)
-    wanted = (*RECORD_PATTERNS, *SUITE_FILES)
-    return not path.is_absolute() and ".." not in path.parts and any(path.match(one) for one in wanted)
+    patterns = (*RECORD_PATTERNS, *SUITE_FILES)
+    return not path.is_absolute() and ".." not in path.parts and any(path.match(one) for one in patterns)
 
 
 def _fault(folder: Path, sums: str, name: str, checksum: str, known: Mapping[str, str]) -> str:

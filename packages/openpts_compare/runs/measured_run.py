@@ -98,7 +98,7 @@ class RunAttributes(Struct, frozen=True, kw_only=True):
 
     @property
     def unfinished(self) -> str:
-        """What came before its end; empty for a whole run."""
+        """What came before its end; empty for a complete run."""
         return _UNFINISHED.get(self.state, "")
 
 
@@ -183,10 +183,10 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
         if test_named(measure) not in {"", self.test}:
             return None
         tokens = tokens_of(measure)
-        for wanted in dict.fromkeys((tokens, self._without_test(tokens))):
-            if found := self._measures.get(wanted):
-                return self._of_measure(self._meant(measure, found), wanted)
-            if figure := self._of_subject(wanted):
+        for name in dict.fromkeys((tokens, self._without_test(tokens))):
+            if found := self._measures.get(name):
+                return self._of_measure(self._meant(measure, found), name)
+            if figure := self._of_subject(name):
                 return figure
         return None
 

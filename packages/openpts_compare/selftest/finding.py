@@ -32,14 +32,14 @@ class Expectations:
     def __init__(self) -> None:
         self.faults: list[str] = []
 
-    def equal(self, what: str, found: object, wanted: object) -> None:
+    def equal(self, what: str, found: object, expected: object) -> None:
         """Found and wanted are the same."""
-        self.holds(f"{what}: {found!r}, and not {wanted!r}", found == wanted)
+        self.holds(f"{what}: {found!r}, and not {expected!r}", found == expected)
 
-    def near(self, what: str, found: float | None, wanted: float, within: float) -> None:
+    def near(self, what: str, found: float | None, expected: float, within: float) -> None:
         """Found lies within so much of wanted, in the same unit."""
-        near = found is not None and abs(found - wanted) <= within
-        self.holds(f"{what}: {found if found is None else f'{found:.9g}'}, and not {wanted:.9g}", near)
+        near = found is not None and abs(found - expected) <= within
+        self.holds(f"{what}: {found if found is None else f'{found:.9g}'}, and not {expected:.9g}", near)
 
     def holds(self, what: str, holds: bool) -> None:
         """``what`` is a fault unless the condition holds."""

@@ -50,9 +50,9 @@ _OF_THIS_RUN: Final = frozenset(
 def check(folder: Path) -> Finding:
     """All eight tests, up to the first that differs; the runs are below ``folder``."""
     found, tests = Expectations(), msgspec.json.decode(ANSWERS.read_bytes())
-    for test, wanted in tests.items():
+    for test, expected in tests.items():
         answers = answers_of(test, folder)
-        found.equal(f"{test}: digests that are not as known", answers, wanted)
+        found.equal(f"{test}: digests that are not as known", answers, expected)
         if found.faults:
             break
     return found.finding("known answers", f"figures, plots and tables of {len(tests)} tests")

@@ -37,14 +37,14 @@ class ListedObservation(Struct, frozen=True, kw_only=True):
     restless: str
 
     @classmethod
-    def of(cls, look: IdleObservation, verdict: Settling) -> Self:
+    def of(cls, observation: IdleObservation, verdict: Settling) -> Self:
         """The same as its line."""
         return cls(
-            idle_s=look.at_ns / NS_PER_S,
-            median_us=None if look.median_ns is None else look.median_ns / NS_PER_US,
-            p99_us=None if look.tail_ns is None else look.tail_ns / NS_PER_US,
-            temperature_c=look.temperature_c,
-            nand_write_bytes=look.nand_write_bytes,
+            idle_s=observation.at_ns / NS_PER_S,
+            median_us=None if observation.median_ns is None else observation.median_ns / NS_PER_US,
+            p99_us=None if observation.tail_ns is None else observation.tail_ns / NS_PER_US,
+            temperature_c=observation.temperature_c,
+            nand_write_bytes=observation.nand_write_bytes,
             settled=verdict.settled,
             restless=verdict.restless,
         )
@@ -111,8 +111,8 @@ def idle_flush(
                 say(f"note: {note}")
             say(_HEADING)
             return
-        looks.append(ListedObservation.of(event.look, event.verdict))
-        say(_line(event.look, event.verdict))
+        looks.append(ListedObservation.of(event.observation, event.verdict))
+        say(_line(event.observation, event.verdict))
 
     course = wait_until_settled(order, on_event)
     if as_json:
@@ -145,12 +145,12 @@ def _rule(longest: float, least: float, look: float, probe: float) -> SettlingRu
     return rule
 
 
-def _line(look: IdleObservation, verdict: Settling) -> str:
-    median = "-" if look.median_ns is None else f"{look.median_ns / 1000:.1f}"
-    tail = "-" if look.tail_ns is None else f"{look.tail_ns / 1000:.1f}"
-    temperature = "-" if look.temperature_c is None else f"{look.temperature_c:.1f}"
+def _line(observation: IdleObservation, verdict: Settling) -> str:
+    median = "-" if observation.median_ns is None else f"{observation.median_ns / 1000:.1f}"
+    tail = "-" if observation.tail_ns is None else f"{observation.tail_ns / 1000:.1f}"
+    temperature = "-" if observation.temperature_c is None else f"{observation.temperature_c:.1f}"
     text = verdict.restless or "nothing: settled"
-    return f"{format_duration(look.at_ns):>9}  {median:>9}  {tail:>9}  {temperature:>9}  {text}"
+    return f"{format_duration(observation.at_ns):>9}  {median:>9}  {tail:>9}  {temperature:>9}  {text}"
 
 
 def _ending(course: SettlingCourse, rule: SettlingRule) -> str:

@@ -54,13 +54,13 @@ def unlock(drive: str | None, *, only_list: bool) -> int:
     busy = [entry for entry in meant if entry not in left_behind]
     for entry in busy:
         click.echo(f"{_told(entry)}; that process is still running and will remove it", err=True)
-    wanted = {entry.entry_id for entry in meant}
+    identifiers = {entry.entry_id for entry in meant}
     with terminate_as_interrupt():  # a lost terminal too ends it between two commands, not in one
         healed = heal(
             journal,
             roots,
             {DRIVE_PASSWORD},
-            concerns=lambda entry: entry.entry_id in wanted,
+            concerns=lambda entry: entry.entry_id in identifiers,
             run=run_program,
             healers=lambda _: Healer(partial(take_password_off, named=named)),
         )

@@ -104,7 +104,7 @@ def _nvme_health(fd: int) -> HealthReading:
 
 
 def _placement_log(fd: int, controller: NvmeController) -> tuple[dict[str, float], str]:
-    """What the drive counts of placement, and how the source goes on."""
+    """What the drive counts of placement, and how the source continues."""
     try:
         values = placement_health(fd, controller)
     except NvmeCommandError as error:
@@ -115,7 +115,7 @@ def _placement_log(fd: int, controller: NvmeController) -> tuple[dict[str, float
 def _vendor_log(
     fd: int, controller: NvmeController, log: Mapping[str, float]
 ) -> tuple[dict[str, float], str]:
-    """What the vendor's page says, and how the source goes on: its name, or why it says nothing."""
+    """What the vendor's page says, and how the source continues: its name, or why it says nothing."""
     page, index = vendor_log_page(controller), 0
     try:
         if controller.has_uuid_list and page in {None, OCP_PAGE}:

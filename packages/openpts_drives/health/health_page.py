@@ -139,7 +139,7 @@ def counted_events(run: Run, kind: str) -> tuple[str, ...] | None:
 
 
 def _link_alerts(run: Run) -> tuple[str, ...]:
-    """Errors of the PCIe link, where its counters went on."""
+    """Errors of the PCIe link, where its counters continued."""
     before, after = (
         _counts(fact_text(facts, "aer", "")) for facts in (run.manifest.host_before, run.manifest.host_after)
     )

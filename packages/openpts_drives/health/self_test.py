@@ -17,7 +17,7 @@ _NVME_LOG: Final = 0x06
 _NVME_LOG_BYTES: Final = 564
 _NVME_KINDS: Final = {1: "short", 2: "extended", 3: "host-initiated refresh", 0xE: "vendor's"}
 
-# ACS, SMART READ DATA: the upper half of the status byte while a test goes on; the lower counts tenths
+# ACS, SMART READ DATA: the upper half of the status byte while a test is in progress; the lower counts tenths
 _ATA_STATUS: Final = ("ata_smart_data", "self_test", "status", "value")
 _ATA_IN_PROGRESS: Final = 0xF
 

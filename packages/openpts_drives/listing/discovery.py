@@ -29,7 +29,7 @@ from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 from openpts_drives.link import NegotiatedLink
 from openpts_drives.listing.drive_listing import DeviceListing
-from openpts_drives.listing.inspect import look
+from openpts_drives.listing.inspect import inspect_disk
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
@@ -38,7 +38,7 @@ _LENGTH_BYTES = 8
 
 
 class Reply(Struct, Generic[Answer]):
-    """The last that was heard. ``complete`` is False where time ran out, or the child ended early."""
+    """The last answer that was read. ``complete`` is False where time ran out, or the child ended early."""
 
     answer: Answer | None = None
     complete: bool = False
@@ -101,7 +101,7 @@ def _start(one: Asked, answers: Callable[[Asked], Iterator[Answer]]) -> "_Child[
             _send(writing, last, complete=False)
         _send(writing, last, complete=True)
         status = 0
-    except Exception:  # noqa: BLE001 whatever it is, it must not go on as a second parent
+    except Exception:  # noqa: BLE001 whatever it is, it must not continue as a second parent
         traceback.print_exc()  # a defect: the parent sees no more than that the answer is missing
     finally:
         os._exit(status)  # nothing of the parent's is flushed or cleaned up twice
@@ -173,7 +173,7 @@ def _heard(disk: BlockDevice, reply: Reply[DeviceListing], silent: str) -> Devic
 
 
 def _answers(disk: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool) -> Iterator[DeviceListing]:
-    yield from look(disk, usage, may_wake=may_wake)
+    yield from inspect_disk(disk, usage, may_wake=may_wake)
 
 
 def _usage(disks: list[BlockDevice], roots: SystemRoots) -> Usage | RefusedError:

@@ -36,7 +36,7 @@ _NOT_IDENTIFIED: Final = "the drive was not asked"
 _WELL: Final = 0
 
 
-def look(
+def inspect_disk(
     device: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool = False
 ) -> Iterator[DeviceListing]:
     """What the kernel knows of a drive, at once; then with what the drive answers; last how it can be purged.

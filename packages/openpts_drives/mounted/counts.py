@@ -13,8 +13,8 @@ _FIELDS: Final = 17
 
 def device_counts(device: BlockDevice) -> DeviceCounts:
     """Since the machine started; zeros for a device that is gone."""
-    words = (device.text("stat") or "").split()
-    numbers = [int(word) for word in words if word.isdecimal()]
+    fields = (device.text("stat") or "").split()
+    numbers = [int(word) for word in fields if word.isdecimal()]
     numbers += [0] * (_FIELDS - len(numbers))
     return DeviceCounts(
         reads=numbers[0],

@@ -122,7 +122,7 @@ def is_writable(directory: Path) -> bool:
 
 
 def file_system_fault(directory: Path, device: BlockDevice, *, was_writable: bool) -> str | None:
-    """What has become of a mounted file system that no program can go on with; None while it is fine."""
+    """Why no program can continue on a mounted file system; None while it is fine."""
     if not device.folder.exists():
         return f"{device.node} has gone away: see dmesg"
     try:

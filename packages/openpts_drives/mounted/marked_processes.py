@@ -18,11 +18,11 @@ _LOOKS: Final = 3
 
 def marked(mark: str, roots: SystemRoots) -> tuple[int, ...]:
     """Processes that live and have the mark; they inherit it from each other. One that cleared it is none."""
-    wanted = f"{MARK}={mark}".encode()
+    marker = f"{MARK}={mark}".encode()
     found = []
     for process in roots.proc.glob("[0-9]*"):
         with suppress(OSError):  # it has ended, or is another user's
-            if wanted in (process / "environ").read_bytes().split(b"\0"):
+            if marker in (process / "environ").read_bytes().split(b"\0"):
                 found.append(int(process.name))
     return tuple(found)
 

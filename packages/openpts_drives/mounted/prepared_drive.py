@@ -106,8 +106,8 @@ class PreparedDrive(Struct):
         if self.target.device is not None:
             return self.target.device
         path = self.target.facts.path
-        words = ("losetup", "--find", "--show", "--direct-io=on", path)
-        node = self._done(words, f"attach {path} to a loop device").stdout.strip()
+        arguments = ("losetup", "--find", "--show", "--direct-io=on", path)
+        node = self._done(arguments, f"attach {path} to a loop device").stdout.strip()
         return BlockDevice.of_node(Path(node), self.roots)
 
     def _format(self, device: BlockDevice, kind: FileSystemType) -> str:
@@ -115,11 +115,11 @@ class PreparedDrive(Struct):
         # without it the kernel writes the rest of the tables while programs run
         at_once = "lazy_itable_init=0,lazy_journal_init=0"
         if kind is FileSystemType.EXT4:
-            words = ["mkfs.ext4", "-q", "-F", "-E", at_once, node]
+            arguments = ["mkfs.ext4", "-q", "-F", "-E", at_once, node]
         else:
-            words = ["mkfs.xfs", "-q", "-f", node]
-        self._done(words, f"format {node}", _LONGEST_FORMAT_S)
-        return " ".join(words)
+            arguments = ["mkfs.xfs", "-q", "-f", node]
+        self._done(arguments, f"format {node}", _LONGEST_FORMAT_S)
+        return " ".join(arguments)
 
     def _mount(self, device: BlockDevice, kind: FileSystemType) -> Path:
         directory = self.directory
@@ -154,17 +154,19 @@ class PreparedDrive(Struct):
         with failing_as(TargetError, f"can't fill {directory} to {order.fill_pct:g} %"):
             return write_incompressible(directory / _FILL_NAME, amount_bytes, order.seed)
 
-    def _done(self, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Reply:
-        return succeeded(self.run, words, what, limit_s)
+    def _done(self, arguments: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Reply:
+        return succeeded(self.run, arguments, what, limit_s)
 
 
-def succeeded(run: Run, words: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Reply:
+def succeeded(
+    run: Run, arguments: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S
+) -> Reply:
     """The answer of a program that has to end well. Raises TargetError."""
     with failing_as(TargetError, f"can't {what}", of=ProgramError):
-        answer = run(words, limit_s)
+        answer = run(arguments, limit_s)
     if answer.returncode:
         raise TargetError(
-            f"can't {what}: {words[0]} ended with status {answer.returncode}: {answer.complaint}"
+            f"can't {what}: {arguments[0]} ended with status {answer.returncode}: {answer.complaint}"
         )
     return answer
 

@@ -120,7 +120,7 @@ class AtaDrive(Struct, frozen=True):
             raise AtaCommandError(why)
 
     def start_sanitize(self, arguments: Sequence[str]) -> None:
-        """Begin a sanitize operation, which goes on in the drive. Raises AtaCommandError."""
+        """Begin a sanitize operation, which continues in the drive. Raises AtaCommandError."""
         self._tell((_I_KNOW, *arguments), _COMMAND_LIMIT_S)
 
     def sanitize_status(self) -> Reply:

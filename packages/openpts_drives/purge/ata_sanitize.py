@@ -1,4 +1,4 @@
-"""ATA SANITIZE DEVICE: block erase, crypto scramble, overwrite (ACS), which go on inside the drive.
+"""ATA SANITIZE DEVICE: block erase, crypto scramble, overwrite (ACS), which continue inside the drive.
 
 Once begun it can't be stopped, not even by a power cycle, and the drive serves no data until it has ended.
 """

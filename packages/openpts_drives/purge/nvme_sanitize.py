@@ -1,6 +1,6 @@
 """NVMe Sanitize of a whole NVM subsystem, by nvme-cli, and the wait for its end.
 
-The command only starts it. The drive goes on by itself, through resets and power cycles, and takes no reads
+The command only starts it. The drive continues by itself, through resets and power cycles, and takes no reads
 or writes until it is done; the Sanitize Status log has its progress.
 """
 

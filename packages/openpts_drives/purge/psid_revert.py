@@ -1,6 +1,6 @@
 """TCG PSID revert: by the number on its label a drive goes back to how it was made, locked or not.
 
-Its keys are made anew, so all data is lost (TCG Storage Opal, PSID feature set). The kernel's own driver for
+It makes new keys, so all data is lost (TCG Storage Opal, PSID feature set). The kernel's own driver for
 self-encrypting drives carries it out.
 """
 

@@ -1,6 +1,6 @@
 """SCSI commands by sg3-utils, and how far their answers can be trusted.
 
-FORMAT UNIT and SANITIZE have in common that they go on inside the drive when they have begun.
+FORMAT UNIT and SANITIZE have in common that they continue inside the drive when they have begun.
 """
 
 import re
@@ -54,7 +54,7 @@ class Sense(Struct, frozen=True):
 
     @property
     def running(self) -> bool:
-        """Whether a format or sanitize goes on."""
+        """Whether a format or sanitize is in progress."""
         return self.code in _IN_PROGRESS
 
     @property
@@ -105,7 +105,7 @@ class ScsiDrive(Struct, frozen=True):
         return sense
 
     def tell(self, arguments: Sequence[str]) -> None:
-        """Begin an operation that then goes on in the drive. Raises ScsiCommandError."""
+        """Begin an operation that then continues in the drive. Raises ScsiCommandError."""
         answer = self._ask(arguments, _COMMAND_LIMIT_S, to_the_end=True)
         # sg_sanitize ends with 0 after an error of the host adapter, and tells it on stderr alone
         if answer.returncode != 0 or answer.stderr.strip():
@@ -176,7 +176,7 @@ def scsi_capability(
 
 
 def carry_out_inside(target: OpenTarget, title: str, order: ScsiOrder, progress: Progress) -> None:
-    """Begin an operation that goes on inside a drive, and wait for its end. Raises PurgeError."""
+    """Begin an operation that continues inside a drive, and wait for its end. Raises PurgeError."""
     device = held_drive(target, title)
     drive = ScsiDrive(device.node, order.run)
     what = f"{title} of {device.node}"

@@ -1,4 +1,4 @@
-"""SCSI SANITIZE: block erase, cryptographic erase, overwrite (SBC), which go on inside the drive."""
+"""SCSI SANITIZE: block erase, cryptographic erase, overwrite (SBC), which continue inside the drive."""
 
 from typing import Final
 
@@ -46,7 +46,7 @@ class ScsiSanitize(Struct, frozen=True):
         return self.kind.is_purge
 
     def capability(self, device: BlockDevice) -> Capability:
-        """REPORT SUPPORTED OPERATION CODES, and REQUEST SENSE for what goes on."""
+        """REPORT SUPPORTED OPERATION CODES, and REQUEST SENSE for what is in progress."""
         return scsi_capability(device, self.run, _SANITIZE, _SERVICE_ACTIONS[self.kind])
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:

@@ -1,4 +1,4 @@
-"""Waits for programs that must not be stopped half way, and for operations that go on inside a drive."""
+"""Waits for programs that must not be stopped half way, and for operations that continue inside a drive."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class Status(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether it goes on."""
+        """Whether it is in progress."""
 
     @property
     def share(self) -> float | None:
@@ -48,13 +48,13 @@ _Told = TypeVar("_Told", bound=Status)
 
 
 def wait_while_running(
-    look: Callable[[], _Told], what: str, limit_s: float, progress: Progress, clock: Clock = CLOCK
+    read_status: Callable[[], _Told], what: str, limit_s: float, progress: Progress, clock: Clock = CLOCK
 ) -> _Told:
     """Look after a second, and then less and less often; the last status, when the operation has ended.
 
-    Not at once: a drive may need a moment until it says that it is at work. It goes on whatever happens here:
-    an interrupt only ends the waiting. ``look`` may raise NothingToldError for some minutes: the reset of a
-    bus ends no format. Raises PurgeError after that, and after ``limit_s``.
+    Not at once: a drive may need a moment until it reports progress. It continues in any case: an
+    interrupt only ends the waiting. ``read_status`` may raise NothingToldError for some minutes: a bus reset
+    ends no format. Raises PurgeError after that, and after ``limit_s``.
     """
     started_s = heard_s = clock.now_s()
     clock.sleep(_FIRST_LOOK_S)
@@ -62,7 +62,7 @@ def wait_while_running(
     while True:
         now_s = clock.now_s()
         try:
-            seen = look()
+            seen = read_status()
         except NothingToldError as error:
             if now_s - heard_s > _SILENT_FOR_S:
                 raise PurgeError(

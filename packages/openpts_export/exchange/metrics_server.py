@@ -1,6 +1,6 @@
 """Serves metrics by HTTP, at a bounded price for the run beside it.
 
-A run goes on for days, and clients that begin a request and never end it would each keep a thread and a
+A run lasts for days, and clients that begin a request and never end it would each keep a thread and a
 socket of it. There are so many at most, each for a while: a new one takes the place of the oldest.
 """
 
@@ -21,7 +21,7 @@ from openpts.errors import UsageError, failing_as
 MOST_CLIENTS: Final = 16
 """How many are served at a time."""
 
-_LONGEST_S: Final = 10.0  # for which Prometheus waits, unless it is told otherwise
+_LONGEST_S: Final = 10.0  # for which Prometheus waits, unless configured otherwise
 _POLL_S: Final = 0.25
 
 

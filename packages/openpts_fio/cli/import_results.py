@@ -57,7 +57,7 @@ def import_results() -> None:
         name="job_path",
     )
 )
-def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **given: Any) -> None:
+def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **options: Any) -> None:
     """Make a run of each output of fio.
 
     FILE is an output in JSON, best JSON+; it becomes a run of the test `workload`. Groups of jobs become
@@ -66,16 +66,16 @@ def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **give
     from openpts_fio.imports.fio_import import fio_results  # noqa: PLC0415 loads the tests
     from openpts_fio.imports.imported_run import Source  # noqa: PLC0415 likewise
 
-    wanted = _wanted(**given)
-    read = [(source := Source.read(path), fio_results(source, wanted, job_path)) for path in files]
+    settings = _wanted(**options)
+    read = [(source := Source.read(path), fio_results(source, settings, job_path)) for path in files]
     for number, (source, found) in enumerate(read, start=1):
         folder = _folder(out, source.path, number if len(read) > 1 else 0)
-        _write(folder, source, found, wanted)
+        _write(folder, source, found, settings)
 
 
 @import_results.command("tkperf")
 @_common
-def tkperf(files: tuple[Path, ...], out: Path | None, **given: Any) -> None:
+def tkperf(files: tuple[Path, ...], out: Path | None, **options: Any) -> None:
     """Make runs of each file of TKperf.
 
     FILE is the XML of a test of an SSD; it becomes runs of the tests iops, tp, lat and wsat. Steady state is
@@ -84,19 +84,19 @@ def tkperf(files: tuple[Path, ...], out: Path | None, **given: Any) -> None:
     from openpts_fio.imports.imported_run import Source  # noqa: PLC0415 loads the tests
     from openpts_fio.imports.tkperf_import import tkperf_results  # noqa: PLC0415 likewise
 
-    wanted = _wanted(**given)
-    read = [(source := Source.read(path), tkperf_results(source, wanted)) for path in files]
+    settings = _wanted(**options)
+    read = [(source := Source.read(path), tkperf_results(source, settings)) for path in files]
     for number, (source, tests) in enumerate(read, start=1):
         above = _folder(out, source.path, number if len(read) > 1 else 0)
         for found in tests:
-            _write(above / found.conditions.test, source, found, wanted)
+            _write(above / found.conditions.test, source, found, settings)
 
 
-def _write(folder: Path, source: "Source", found: "Results", wanted: "Wanted") -> None:
+def _write(folder: Path, source: "Source", found: "Results", settings: "Wanted") -> None:
     """The run folder, and what the file doesn't state for the run."""
     from openpts_fio.imports.imported_run import write_imported  # noqa: PLC0415 loads the tests
 
-    write_imported(folder, source, found, wanted)
+    write_imported(folder, source, found, settings)
     for entry in found.deviations:
         click.echo(f"openpts: {source.path}: {entry.used}: {entry.effect}", err=True)
     for text in found.missing:

@@ -92,7 +92,7 @@ class FioProcess:
                 encoding="utf-8",
                 errors="replace",
                 env={"LC_ALL": "C"},
-                # it goes on if we are killed, and with it our claim of its target
+                # it continues if we are killed, and with it our claim of its target
                 pass_fds=[self._descriptor, *owned_descriptors()],
                 start_new_session=True,
             )

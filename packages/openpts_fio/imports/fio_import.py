@@ -408,7 +408,7 @@ _NUMBER: Final = re.compile(r"#\d+(?=$|\.)")
 _SPLIT: Final = ("read", "write", "trim")
 
 
-def fio_results(source: Source, wanted: Wanted, job_path: Path | None = None) -> Results:
+def fio_results(source: Source, settings: Wanted, job_path: Path | None = None) -> Results:
     """A round of the jobs of an output; of ``job_path``, if that is the job file which fio ran.
 
     Raises UsageError for what is no output of fio, and for jobs whose load is not known.
@@ -423,11 +423,11 @@ def fio_results(source: Source, wanted: Wanted, job_path: Path | None = None) ->
         )
     cached = tuple(page_cache(given or {one.name: one.options for one in output.jobs}))
     conditions = replace(
-        standard_conditions(wanted.drive_class, 0), job=job, precondition_passes=0, max_rounds=1
+        standard_conditions(settings.drive_class, 0), job=job, precondition_passes=0, max_rounds=1
     )
     if cached:
         conditions = replace(conditions, sector_bytes=1)  # the page cache takes any size
-    steps = tuple(_samples(source, _steps(source, conditions, job, wanted.capacity_bytes), output.jobs))
+    steps = tuple(_samples(source, _steps(source, conditions, job, settings.capacity_bytes), output.jobs))
     places = (StepPlace(1, Phase.ROUND, 1, position) for position in range(len(steps)))
     return Results(
         tool=output.version,
@@ -542,7 +542,7 @@ def _job_of(stream: str, known: Mapping[str, object]) -> tuple[str, str]:
 
 
 def _sync_of(stimulus: Stimulus) -> str:
-    """Which of both fio's one count of fsyncs and flushes is of; empty where it can't be told."""
+    """Which of both fio's one count of fsyncs and flushes is of; empty where that is unknown."""
     asked = [name for name in ("flush", "fsync") if getattr(stimulus.operations, name)]
     return asked[0] if len(asked) == 1 else ""
 

@@ -74,7 +74,7 @@ def page_cache(options: Mapping[str, Options]) -> Iterator[Deviation]:
 
 
 def _is_cached(options: Options) -> bool:
-    """As it is unless fio is told; of direct and buffered what was given last counts."""
+    """As it is unless the job says otherwise; of direct and buffered what was given last counts."""
     engine = (options.get("ioengine") or "psync").partition(":")[0]
     word = options.get("rw", options.get("readwrite")) or ""
     if engine in _UNCACHED or word in {"trim", "randtrim"}:

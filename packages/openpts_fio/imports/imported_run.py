@@ -124,10 +124,10 @@ class Results(Struct, frozen=True):
     deviations: tuple[Deviation, ...] = ()
 
 
-def write_imported(folder: Path, source: Source, found: Results, wanted: Wanted) -> None:
+def write_imported(folder: Path, source: Source, found: Results, settings: Wanted) -> None:
     """Make the run folder. Raises UsageError for results that contradict themselves, RecordError."""
     test = procedure_of(found.conditions.test)
-    standard = test.standard_conditions(wanted.drive_class, found.conditions.seed)
+    standard = test.standard_conditions(settings.drive_class, found.conditions.seed)
     ended = found.ended_at or source.changed_at
     kept_as = f"imported{source.path.suffix}"
     imported = Imported(
@@ -142,11 +142,11 @@ def write_imported(folder: Path, source: Source, found: Results, wanted: Wanted)
     manifest = Manifest(
         test_id=f"{_short_name(source.path.stem)}-{ended:%Y%m%dT%H%M%SZ}-{found.conditions.test}"
         f"-{imported.sha256[:_ID_DIGITS]}",
-        command_line=wanted.command_line,
+        command_line=settings.command_line,
         conditions=found.conditions,
         people=People(),
-        target=_target(found, wanted),
-        dut=_dut(source, found, wanted),
+        target=_target(found, settings),
+        dut=_dut(source, found, settings),
         host={},
         software=_software(source, found, imported),
         started_at=ended.isoformat(timespec="seconds"),
@@ -211,18 +211,18 @@ def sample_of(step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]
     )
 
 
-def _target(found: Results, wanted: Wanted) -> TargetFacts:
+def _target(found: Results, settings: Wanted) -> TargetFacts:
     name = visible_line(found.target) or "not stated"
-    return TargetFacts(TargetKind.BLOCK, Path(name).name, name, wanted.capacity_bytes, _SECTOR_BYTES)
+    return TargetFacts(TargetKind.BLOCK, Path(name).name, name, settings.capacity_bytes, _SECTOR_BYTES)
 
 
-def _dut(source: Source, found: Results, wanted: Wanted) -> Facts:
+def _dut(source: Source, found: Results, settings: Wanted) -> Facts:
     by_operator = "stated by the operator"
     return {
         **dict.fromkeys(_OF_A_DRIVE, Fact(None, f"not in {source.path.name}")),
-        "capacity": Fact(f"{wanted.capacity_bytes:,} B", by_operator),
+        "capacity": Fact(f"{settings.capacity_bytes:,} B", by_operator),
         **{name: Fact(visible_line(text), source.path.name) for name, text in found.drive.items()},
-        **{name: Fact(visible_line(text), by_operator) for name, text in wanted.drive.items()},
+        **{name: Fact(visible_line(text), by_operator) for name, text in settings.drive.items()},
     }
 
 

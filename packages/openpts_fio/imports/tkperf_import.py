@@ -121,7 +121,7 @@ class _Test(Struct, frozen=True):
         return sample_of(step, [(operation, length_ns)], began * length_ns)
 
 
-def tkperf_results(source: Source, wanted: Wanted) -> tuple[Results, ...]:
+def tkperf_results(source: Source, settings: Wanted) -> tuple[Results, ...]:
     """A run for each test in the file. Raises UsageError for what is no file of TKperf."""
     root = _parsed(source)
     found: list[Results] = []
@@ -129,7 +129,7 @@ def tkperf_results(source: Source, wanted: Wanted) -> tuple[Results, ...]:
         for one in root.findall(tag):
             test = _Test.of(source, root, one)
             try:
-                conditions, steps, cycles, missing = read(test, wanted)
+                conditions, steps, cycles, missing = read(test, settings)
             except OverflowError as error:
                 raise source.error(f"test {tag}: a figure is larger than any run can have") from error
             found.append(
@@ -155,12 +155,12 @@ def tkperf_results(source: Source, wanted: Wanted) -> tuple[Results, ...]:
 _Read = tuple[Conditions, tuple[Placed, ...], tuple[CycleFinished, ...], tuple[str, ...]]
 
 
-def _iops(test: _Test, wanted: Wanted) -> _Read:
+def _iops(test: _Test, settings: Wanted) -> _Read:
     rounds: _IopsRounds = test.rounds(_IopsRounds)
     sizes = test.sizes_of(rounds, len(_IOPS_MIXES), _IOPS_SIZES)
     tracked = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0)
     conditions = _conditions(
-        test, wanted, "iops", rounds=len(rounds), read_pcts=_IOPS_MIXES, sizes=sizes, tracking=(tracked,)
+        test, settings, "iops", rounds=len(rounds), read_pcts=_IOPS_MIXES, sizes=sizes, tracking=(tracked,)
     )
     steps = _round_steps(test, conditions, rounds=rounds, operations=_rate_operations)
     cycle = CycleFinished(
@@ -173,14 +173,14 @@ def _iops(test: _Test, wanted: Wanted) -> _Read:
     return conditions, tuple(steps), (cycle,), missing
 
 
-def _lat(test: _Test, wanted: Wanted) -> _Read:
+def _lat(test: _Test, settings: Wanted) -> _Read:
     rounds: _LatRounds = test.rounds(_LatRounds)
     sizes = test.sizes_of(rounds, len(_LAT_MIXES), _LAT_SIZES)
     if any(not mean > 0 for matrix in rounds for row in matrix for _, _, mean in row):
         raise test.source.error("test lat: an average response time is 0")
     tracked = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0, SteadyFigure.MEAN_LATENCY)
     conditions = _conditions(
-        test, wanted, "lat", rounds=len(rounds), read_pcts=_LAT_MIXES, sizes=sizes, tracking=(tracked,)
+        test, settings, "lat", rounds=len(rounds), read_pcts=_LAT_MIXES, sizes=sizes, tracking=(tracked,)
     )
     steps = _round_steps(test, conditions, rounds=rounds, operations=_latency_operations)
     means = [matrix[-1][sizes.index(4 * KIB)][2] for matrix in rounds]
@@ -192,7 +192,7 @@ def _lat(test: _Test, wanted: Wanted) -> _Read:
     return conditions, tuple(steps), (CycleFinished(Outcome(_steady(means), len(rounds))),), missing
 
 
-def _tp(test: _Test, wanted: Wanted) -> _Read:
+def _tp(test: _Test, settings: Wanted) -> _Read:
     matrices: _TpRounds = test.rounds(_TpRounds)
     sizes = test.sizes(_TP_SIZES, len(matrices))
     if any(not reads or not writes for reads, writes in matrices):
@@ -202,7 +202,7 @@ def _tp(test: _Test, wanted: Wanted) -> _Read:
     )
     most = max(len(rates) for both in matrices for rates in both)
     conditions = _conditions(
-        test, wanted, "tp", rounds=most, read_pcts=(100, 0), sizes=sizes, tracking=tracking
+        test, settings, "tp", rounds=most, read_pcts=(100, 0), sizes=sizes, tracking=tracking
     )
     steps: list[Placed] = []
     cycles: list[CycleFinished] = []
@@ -225,12 +225,12 @@ def _tp(test: _Test, wanted: Wanted) -> _Read:
     return conditions, tuple(steps), tuple(cycles), missing
 
 
-def _wsat(test: _Test, wanted: Wanted) -> _Read:
+def _wsat(test: _Test, settings: Wanted) -> _Read:
     rates, latencies = test.rounds(_WsatRounds)
     if not rates or len(rates) != len(latencies):
         raise test.shape_error(f"{len(rates)} rounds with IOPS and {len(latencies)} with response times")
     minute_ns = test.runtime_s * NS_PER_S
-    standard = procedure_of("wsat").standard_conditions(wanted.drive_class, 0)
+    standard = procedure_of("wsat").standard_conditions(settings.drive_class, 0)
     assert isinstance(standard, WriteSaturationConditions)  # noqa: S101 the registry gives what it was asked for
     conditions = replace(
         standard,
@@ -250,7 +250,7 @@ def _wsat(test: _Test, wanted: Wanted) -> _Read:
         sample = test.sample(step, minute, _write(rate, lats, test.runtime_s))
         steps.append((StepPlace(1, Phase.SATURATION, number, position), sample))
         tracked.append(TrackedStep(number, not minute or position == _EVERY - 1, sample))
-    written = conditions.steady_after_drive_fills * wanted.capacity_bytes
+    written = conditions.steady_after_drive_fills * settings.capacity_bytes
     outcome = Outcome(
         steady_round_of(tracked, minute_ns, written),
         sum(step.tracked for step in tracked),
@@ -273,7 +273,7 @@ _READERS: Final[Mapping[str, Callable[[_Test, Wanted], _Read]]] = {
 
 def _conditions(
     test: _Test,
-    wanted: Wanted,
+    settings: Wanted,
     name: str,
     *,
     rounds: int,
@@ -282,7 +282,7 @@ def _conditions(
     tracking: tuple[TrackingVariable, ...],
 ) -> RoundConditions:
     """The specification's, with what the file states; the demand of preconditioning is that of the test."""
-    standard = procedure_of(name).standard_conditions(wanted.drive_class, 0)
+    standard = procedure_of(name).standard_conditions(settings.drive_class, 0)
     assert isinstance(standard, RoundConditions)  # noqa: S101 all three are
     return replace(
         standard,

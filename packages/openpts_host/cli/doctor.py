@@ -268,10 +268,10 @@ def _restored_text(restored: Sequence[Healing], *, asked: bool) -> Iterator[Text
 def _audited_plugins(root: click.Command) -> tuple[AuditedPlugin, ...]:
     """What plug-ins have, all of it imported."""
     commands = root.own_commands if isinstance(root, FirstPages) else ()
-    taken = {**dict.fromkeys(Kind, ()), Kind.PROCEDURE: (RESERVED,), Kind.COMMAND: commands}
+    reserved = {**dict.fromkeys(Kind, ()), Kind.PROCEDURE: (RESERVED,), Kind.COMMAND: commands}
     return tuple(
         AuditedPlugin(offer.package.name, offer.package.version, offer.kind, offer.name, failure or None)
-        for offer, failure in audit(taken)
+        for offer, failure in audit(reserved)
         if failure or not offer.package.is_own
     )
 

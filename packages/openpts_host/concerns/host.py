@@ -152,7 +152,7 @@ def host_gauges(
 def _changes(run: RunContext, scenario: Scenario) -> tuple[Change, ...]:
     """What is set on the host, and on the way to the drive, for a measurement.
 
-    The kernel goes on counting I/O where its counts are figures, and where a link may be the limit: only
+    The kernel still counts I/O where its counts are figures, and where a link may be the limit: only
     they have the neighbors'.
     """
     device = run.device

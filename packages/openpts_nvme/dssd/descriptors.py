@@ -41,18 +41,18 @@ def telemetry(answers: Answers) -> Iterator[Found]:
         return
     words = struct.unpack_from("<4Q", one.data, 96)
     found: set[int] = set()
-    taken = []
+    regions = []
     for number, (area, start, size) in enumerate(((one.data, *words[:2]), (two.data, *words[2:])), 1):
         buffer = area[4 * start : 4 * (start + size)]
         if size and buffer:
             found |= yield from _statistics(buffer, is_inside=False)
-            taken.append((number, start, start + size))
+            regions.append((number, start, start + size))
     lacking = [each for each in _HEALTH if each not in found and each not in _NOT_HEALTH]
     text = ", ".join(f"{each:04X}h" for each in lacking[:8])
     yield outcome(
         "TEL-23", not lacking, f"{len(lacking)} are missing {text}".strip(), "all health statistics"
     )
-    yield from _fifos(one.data, two.data, taken)
+    yield from _fifos(one.data, two.data, regions)
 
 
 def _statistics(buffer: bytes, *, is_inside: bool) -> Generator[Found, None, set[int]]:
@@ -86,7 +86,7 @@ def _statistics(buffer: bytes, *, is_inside: bool) -> Generator[Found, None, set
     return found
 
 
-def _fifos(one: bytes, two: bytes, taken: list[tuple[int, int, int]]) -> Iterator[Found]:
+def _fifos(one: bytes, two: bytes, regions: list[tuple[int, int, int]]) -> Iterator[Found]:
     for number in range(_FIFOS):
         area = one[160 + number]
         start, size = struct.unpack_from("<2Q", one, 176 + 16 * number)
@@ -100,7 +100,9 @@ def _fifos(one: bytes, two: bytes, taken: list[tuple[int, int, int]]) -> Iterato
             f"{name} ends at {4 * (start + size):,}",
             f"{len(buffer):,}",
         )
-        overlaps = [each for each in taken if each[0] == area and each[1] < start + size and start < each[2]]
+        overlaps = [
+            each for each in regions if each[0] == area and each[1] < start + size and start < each[2]
+        ]
         yield outcome(
             "EVF-6", not overlaps, f"{name}: dwords {start} to {start + size}", "apart from the statistics"
         )

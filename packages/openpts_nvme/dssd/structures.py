@@ -80,16 +80,18 @@ def power_states(answers: Answers) -> Iterator[Found]:
         return
     for number in range(max(int.from_bytes(log[14:16], "little"), 1), 128):
         within = [(each, -state) for state, each in enumerate(watts) if each <= number]
-        told = log[16 + number] & 31
+        listed = log[16 + number] & 31
         best = -max(within)[1] if within else None
-        yield outcome("DSSDPSD-3", told == best, f"{number} W: state {told}", f"state {best}, of {text} W")
+        yield outcome(
+            "DSSDPSD-3", listed == best, f"{number} W: state {listed}", f"state {best}, of {text} W"
+        )
     for above in range(2):
         state = _data(answers, f"P.state_of_watts_{above}_above_the_lowest")
         if state is not None:
             number = int.from_bytes(log[14:16], "little") + above
-            wanted = log[16 + min(number, 127)] & 31
+            logged = log[16 + min(number, 127)] & 31
             seen = f"{number} W set: state {state[0] & 31}"
-            yield outcome("DSSDPSS-1", state[0] & 31 == wanted, seen, f"state {wanted}, of log C4h")
+            yield outcome("DSSDPSS-1", state[0] & 31 == logged, seen, f"state {logged}, of log C4h")
 
 
 def sectors(answers: Answers) -> Iterator[Found]:

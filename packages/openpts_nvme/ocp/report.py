@@ -107,7 +107,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
 
 
-def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *wanted: Verdict) -> Table:
+def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *verdicts: Verdict) -> Table:
     return rows_table(
         f"ocp-{name}-table",
         title,
@@ -121,7 +121,7 @@ def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *wanted: Verdic
                 _short(each.why),
             )
             for each in judged
-            if each.verdict in wanted
+            if each.verdict in verdicts
         ),
     )
 

@@ -26,7 +26,7 @@ class Around(Struct, frozen=True, kw_only=True):
     ``link_errors`` is what the link's counters grew by in the period of the I/O, ``link_errors_usual`` in one
     without slow I/Os. ``foreign_share`` is what others moved on the drive in that period, of all bytes.
     ``stolen_ns`` is the processors' time that the hypervisor gave to others. ``throttled``: the drive was
-    held back by heat. ``continued``: openpts itself went on after it was stopped. ``temperature_c`` and
+    held back by heat. ``continued``: openpts itself continued after it was stopped. ``temperature_c`` and
     ``hottest_c`` are the drive's own, then and at most.
     """
 
@@ -157,8 +157,8 @@ class Surroundings:
         if not before or after == len(self._health):
             return None
         then, now = (self._health[place].reading.values for place in (before - 1, after))
-        told = [now[name] > then[name] for name in _THROTTLING if name in now and name in then]
-        return any(told) if told else None
+        throttled = [now[name] > then[name] for name in _THROTTLING if name in now and name in then]
+        return any(throttled) if throttled else None
 
     def _continued(self, slow: SlowIo) -> bool:
         """Python takes note of a signal when its main thread comes to it: a period later at most."""

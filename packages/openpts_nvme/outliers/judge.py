@@ -36,22 +36,22 @@ class Judgement(Struct, frozen=True):
 def judged(run: Run) -> Judgement:
     """Every slow I/O of the record with its cause."""
     surroundings = Surroundings.of(run)
-    told = [
+    witnessed = [
         (step, Witnessed(slow, surroundings.around(slow, step)))
         for step in run.steps
         for slow in step.sample.slow_ios
     ]
-    alone = [one.slow for _, one in told if one.drive_had_it_alone]
+    alone = [one.slow for _, one in witnessed if one.drive_had_it_alone]
     comparisons = tuple(
         replace(one, hidden=one.lacking(alone)) for one in comparisons_of(run.health, run.steps)
     )
-    return Judgement(tuple(_outliers(told, comparisons)), comparisons)
+    return Judgement(tuple(_outliers(witnessed, comparisons)), comparisons)
 
 
 def _outliers(
-    told: Sequence[tuple[StepRecord, Witnessed]], comparisons: Sequence[Comparison]
+    witnessed: Sequence[tuple[StepRecord, Witnessed]], comparisons: Sequence[Comparison]
 ) -> Iterator[Outlier]:
-    for step, one in told:
+    for step, one in witnessed:
         cause, evidence = cause_of(replace(one, drive_denies=_denies(comparisons, one.slow)))
         yield Outlier(step=str(step.place), io=one.slow, cause=cause, evidence=evidence)
 

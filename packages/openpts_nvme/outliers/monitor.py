@@ -21,7 +21,7 @@ BUCKETS: Final = 4
 
 
 def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) -> Iterator[Comparison]:
-    """A comparison for each two of these readings between which the monitor went on, over their steps."""
+    """A comparison for each two of these readings between which the monitor continued, over their steps."""
     readings = [one for one in health if f"{PREFIX}threshold_0_ms" in one.reading.values]
     for before, after in pairwise(readings):
         then, now = before.reading.values, after.reading.values
@@ -45,7 +45,7 @@ def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) 
 
 
 def _grown(then: Mapping[str, float], now: Mapping[str, float], words: str) -> tuple[int, ...] | None:
-    """Commands in each bucket and those above it; None where the drive began to count anew."""
+    """Commands in each bucket and those above it; None where the drive began to count again."""
     counts = [
         round(now[f"{PREFIX}{words}_{bucket}"] - then[f"{PREFIX}{words}_{bucket}"])
         for bucket in range(BUCKETS)

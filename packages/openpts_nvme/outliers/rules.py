@@ -100,9 +100,9 @@ def _rule(cause: Cause, threshold: str, why: str) -> Callable[[_Holds], _Holds]:
     f"no processor for {HALF} of it",
     "a thread that can't run sees no answer; the scheduler's own count is exact",
 )
-def _waited(told: Witnessed) -> str:
-    slow = told.slow
-    if told.thread_was_there or 2 * (slow.waited_ns or 0) < told.away_ns:
+def _waited(witnessed: Witnessed) -> str:
+    slow = witnessed.slow
+    if witnessed.thread_was_there or 2 * (slow.waited_ns or 0) < witnessed.away_ns:
         return ""
     return f"the thread was ready to run and had no processor for {_ns(slow.waited_ns or 0)}"
 
@@ -112,16 +112,16 @@ def _waited(told: Witnessed) -> str:
     f"back late by {HALF}, after a signal or when openpts had been stopped",
     "what stops a process wakes it first, which may end its wait; the signal that lets it go on is seen",
 )
-def _interrupted(told: Witnessed) -> str:
-    slow = told.slow
-    if told.thread_was_there or not (slow.interruptions or told.around.continued):
+def _interrupted(witnessed: Witnessed) -> str:
+    slow = witnessed.slow
+    if witnessed.thread_was_there or not (slow.interruptions or witnessed.around.continued):
         return ""
-    how = "openpts went on after it was stopped" if told.around.continued else "a signal ended the wait"
+    how = "openpts went on after it was stopped" if witnessed.around.continued else "a signal ended the wait"
     return f"{how}, and the thread came back {_ns(slow.absent_ns + slow.own_ns)} late"
 
 
-def _in_own_code(told: Witnessed) -> bool:
-    return not told.thread_was_there and told.slow.own_ns >= told.slow.absent_ns
+def _in_own_code(witnessed: Witnessed) -> bool:
+    return not witnessed.thread_was_there and witnessed.slow.own_ns >= witnessed.slow.absent_ns
 
 
 @_rule(
@@ -129,9 +129,9 @@ def _in_own_code(told: Witnessed) -> bool:
     f"in its own code for {HALF}, and the hypervisor gave half of that to others",
     "a thread that is taken off the processor unseen seems to be at work",
 )
-def _stolen(told: Witnessed) -> str:
-    stolen_ns = told.around.stolen_ns or 0
-    if not _in_own_code(told) or 2 * stolen_ns < told.slow.own_ns:
+def _stolen(witnessed: Witnessed) -> str:
+    stolen_ns = witnessed.around.stolen_ns or 0
+    if not _in_own_code(witnessed) or 2 * stolen_ns < witnessed.slow.own_ns:
         return ""
     return f"the hypervisor gave {_ns(stolen_ns)} of the second to others"
 
@@ -141,16 +141,18 @@ def _stolen(told: Witnessed) -> str:
     f"in its own code for {HALF} and for 1 ms or more, all of it counted as running",
     "openpts makes and submits the I/Os of a batch in some 10 us; one that is stopped does not run",
 )
-def _stands(told: Witnessed) -> str:
-    slow = told.slow
-    if not _in_own_code(told) or 2 * (slow.ran_ns or 0) < slow.own_ns or slow.own_ns < OWN_NS:
+def _stands(witnessed: Witnessed) -> str:
+    slow = witnessed.slow
+    if not _in_own_code(witnessed) or 2 * (slow.ran_ns or 0) < slow.own_ns or slow.own_ns < OWN_NS:
         return ""
     return f"the processor counted {_ns(slow.own_ns)} as the thread's for some microseconds of work"
 
 
 @_rule(Cause.ENGINE, f"in its own code for {HALF}", "what openpts does itself is no answer time")
-def _busy(told: Witnessed) -> str:
-    return f"the thread was in its own code for {_ns(told.slow.own_ns)}" if _in_own_code(told) else ""
+def _busy(witnessed: Witnessed) -> str:
+    return (
+        f"the thread was in its own code for {_ns(witnessed.slow.own_ns)}" if _in_own_code(witnessed) else ""
+    )
 
 
 @_rule(
@@ -158,11 +160,11 @@ def _busy(told: Witnessed) -> str:
     f"back late by {HALF}, without a signal and without waiting for a processor",
     "a timer that is late on an idle processor: hypervisor, firmware, or interrupts off",
 )
-def _late(told: Witnessed) -> str:
-    slow = told.slow
-    if told.thread_was_there:
+def _late(witnessed: Witnessed) -> str:
+    slow = witnessed.slow
+    if witnessed.thread_was_there:
         return ""
-    stolen_ns = told.around.stolen_ns
+    stolen_ns = witnessed.around.stolen_ns
     others = f"; the hypervisor gave {_ns(stolen_ns)} of the second to others" if stolen_ns else ""
     return f"a timer was {_ns(slow.absent_ns)} late, and no other thread had the processor{others}"
 
@@ -172,8 +174,8 @@ def _late(told: Witnessed) -> str:
     "none at the driver while some are outstanding",
     "what the driver does not have, the drive can't be late with",
 )
-def _held(told: Witnessed) -> str:
-    slow = told.slow
+def _held(witnessed: Witnessed) -> str:
+    slow = witnessed.slow
     if slow.least_at_driver is None or not slow.missing_at_driver or slow.least_at_driver:
         return ""
     if not slow.looks and slow.missing_at_driver <= BATCH_IOS:
@@ -186,8 +188,8 @@ def _held(told: Witnessed) -> str:
     "more above the driver than at it, while others are answered",
     "a drive that stands still fills the queue, too: then none is answered",
 )
-def _queued(told: Witnessed) -> str:
-    slow = told.slow
+def _queued(witnessed: Witnessed) -> str:
+    slow = witnessed.slow
     if slow.least_at_driver is None or 2 * slow.silence_ns >= slow.latency_ns:
         return ""
     if (slow.missing_at_driver or 0) <= max(slow.least_at_driver, BATCH_IOS):
@@ -201,8 +203,8 @@ def _queued(told: Witnessed) -> str:
     f"others' I/Os at the driver, and {FOREIGN_SHARE:.0%} of all bytes",
     "a single I/O of a file system is no load",
 )
-def _foreign(told: Witnessed) -> str:
-    slow, share = told.slow, told.around.foreign_share
+def _foreign(witnessed: Witnessed) -> str:
+    slow, share = witnessed.slow, witnessed.around.foreign_share
     if not slow.foreign_at_driver or share is None or share < FOREIGN_SHARE:
         return ""
     return f"the driver had {slow.foreign_at_driver} I/Os of others, who moved {share:.0%} of all bytes"
@@ -213,8 +215,8 @@ def _foreign(told: Witnessed) -> str:
     f"more than {LINK_TIMES:g} times the errors of a period without slow I/Os",
     "a link with errors all the time has them beside each outlier",
 )
-def _link_errors(told: Witnessed) -> str:
-    around = told.around
+def _link_errors(witnessed: Witnessed) -> str:
+    around = witnessed.around
     if not around.link_errors or around.link_errors <= LINK_TIMES * around.link_errors_usual:
         return ""
     return f"the link counted {around.link_errors:.0f} errors in its time"
@@ -225,8 +227,8 @@ def _link_errors(told: Witnessed) -> str:
     f"first after {IDLE_NS // NS_PER_MS} ms without I/O",
     "half of the shortest time-out that Linux sets (100 ms); a closed loop never rests so long",
 )
-def _idle(told: Witnessed) -> str:
-    idle_ns = told.slow.idle_ns
+def _idle(witnessed: Witnessed) -> str:
+    idle_ns = witnessed.slow.idle_ns
     if idle_ns is None or idle_ns < IDLE_NS:
         return ""
     return f"it was the first after {_ns(idle_ns)} without any"
@@ -237,8 +239,8 @@ def _idle(told: Witnessed) -> str:
     f"throttled, within {HOT_C:g} °C of the hottest",
     "drives end throttling 2 °C below where they begin (OCP 2.7: 77 and 75 °C)",
 )
-def _hot(told: Witnessed) -> str:
-    around = told.around
+def _hot(witnessed: Witnessed) -> str:
+    around = witnessed.around
     if not around.throttled:
         return ""
     if around.temperature_c is None or around.hottest_c is None:
@@ -253,8 +255,8 @@ def _hot(told: Witnessed) -> str:
     "the monitor denies it, the drive had this command alone, and the link counts no errors",
     "alone it is fetched at once: the drive's log leaves out what it should have",
 )
-def _hidden(told: Witnessed) -> str:
-    return HIDES if told.drive_denies and told.drive_had_it_alone else ""
+def _hidden(witnessed: Witnessed) -> str:
+    return HIDES if witnessed.drive_denies and witnessed.drive_had_it_alone else ""
 
 
 @_rule(
@@ -262,8 +264,8 @@ def _hidden(told: Witnessed) -> str:
     "the monitor denies it, the thread was there and the driver had it",
     "what neither the host nor the drive had is between them, or the drive hides it",
 )
-def _denied(told: Witnessed) -> str:
-    if not told.drive_denies or not told.thread_was_there or told.driver_had_it is False:
+def _denied(witnessed: Witnessed) -> str:
+    if not witnessed.drive_denies or not witnessed.thread_was_there or witnessed.driver_had_it is False:
         return ""
     return "the drive's latency monitor has no command of this length, and the driver had given it one"
 
@@ -273,31 +275,33 @@ def _denied(told: Witnessed) -> str:
     "the monitor has it; or the driver had it at a look, and the link counts no errors",
     "all others are excluded; without counters of the link it may be the link",
 )
-def _drive(told: Witnessed) -> str:
-    if not told.thread_was_there:
+def _drive(witnessed: Witnessed) -> str:
+    if not witnessed.thread_was_there:
         return ""
-    if told.drive_denies is False:
+    if witnessed.drive_denies is False:
         return "the drive's own latency monitor has it"
-    if not told.driver_had_it or told.around.link_errors is None:
+    if not witnessed.driver_had_it or witnessed.around.link_errors is None:
         return ""
-    return f"the driver had it at {told.slow.looks} looks, and the link counted no more errors than usual"
+    return (
+        f"the driver had it at {witnessed.slow.looks} looks, and the link counted no more errors than usual"
+    )
 
 
-def cause_of(told: Witnessed) -> tuple[Cause, str]:
+def cause_of(witnessed: Witnessed) -> tuple[Cause, str]:
     """The cause and its evidence in words."""
     for rule in RULES:
-        if words := rule.holds(told):
-            return rule.cause, words
-    return Cause.NOT_KNOWN, "; ".join(_missing(told))
+        if evidence := rule.holds(witnessed):
+            return rule.cause, evidence
+    return Cause.NOT_KNOWN, "; ".join(_missing(witnessed))
 
 
-def _missing(told: Witnessed) -> Iterator[str]:
+def _missing(witnessed: Witnessed) -> Iterator[str]:
     """What the record would have to have."""
-    if told.driver_had_it is None:
+    if witnessed.driver_had_it is None:
         yield "the kernel does not tell what the driver had"
-    elif not told.driver_had_it:
+    elif not witnessed.driver_had_it:
         yield "the thread did not look while it was outstanding"
-    if told.around.link_errors is None:
+    if witnessed.around.link_errors is None:
         yield "the link has no counter of errors: drive or link"
 
 

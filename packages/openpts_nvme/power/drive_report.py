@@ -22,10 +22,10 @@ _NAMES: Final = {
 
 
 def power_values(name: str, values: Mapping[str, Any]) -> dict[str, float]:
-    """What a decoded page says of power, under the names of values in a record; nothing that is not told."""
-    told = {called: values.get(field) for field, called in _NAMES[name].items()}
+    """What a decoded page says of power, under the names of values in a record; only what is reported."""
+    raw = {called: values.get(field) for field, called in _NAMES[name].items()}
     scales = [values.get(field.replace("_w", "_scale")) for field in _NAMES[name]]
-    known = zip(told.items(), scales, strict=True)
+    known = zip(raw.items(), scales, strict=True)
     return {
         called: float(watts)
         for (called, watts), scale in known

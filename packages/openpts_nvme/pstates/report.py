@@ -165,11 +165,11 @@ def _difference(time_ns: float) -> Cell:
 
 def _states_page(found: StatesRun) -> Page:
     name = PlotName("pstates-states", "Table X-PST-2", "States, Declared and Measured")
-    told = found.set(PowerMode.AUTONOMOUS)
+    autonomous = found.set(PowerMode.AUTONOMOUS)
     source = (
         None
-        if told is None or not told.source
-        else Verdict(f"Declared: {told.source}. Processors: {told.processors}.")
+        if autonomous is None or not autonomous.source
+        else Verdict(f"Declared: {autonomous.source}. Processors: {autonomous.processors}.")
     )
     note = (
         f"A step of less than {100 * LEAST_CHANGE:g} % of the latency before it is not told from noise. "
@@ -190,17 +190,19 @@ _STATE_HEADS: Final = (
 
 def _state_row(state: FoundState) -> Cells:
     declared, level = state.declared, state.level
-    told = (None, None, None) if declared is None else (declared.entry_ns, declared.exit_ns, declared.idle_w)
+    figures = (
+        (None, None, None) if declared is None else (declared.entry_ns, declared.exit_ns, declared.idle_w)
+    )
     return (
         _name(state),
         "" if declared is None else "yes" if declared.operational else "no",
         _entered_cell(state),
         cells.missing(_UNSEEN) if level is None else _entry_text(level),
-        cells.number_or("not declared", told[0], 3, per=NS_PER_MS),
-        cells.number_or("not declared", told[1], 3, per=NS_PER_MS),
+        cells.number_or("not declared", figures[0], 3, per=NS_PER_MS),
+        cells.number_or("not declared", figures[1], 3, per=NS_PER_MS),
         cells.missing(_UNSEEN) if level is None else _difference(level.exit_ns),
         cells.number_or("not commanded", state.commanded_ns, 3, per=NS_PER_MS),
-        cells.number_or("not declared", told[2], 4),
+        cells.number_or("not declared", figures[2], 4),
         cells.number_or("no meter", state.power_w, 4),
     )
 

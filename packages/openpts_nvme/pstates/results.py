@@ -20,7 +20,7 @@ from openpts_nvme.pstates import ALWAYS_ON, AUTONOMOUS, COMMANDED, PowerStateCon
 
 _RESAMPLES: Final = 100
 LEAST_CHANGE: Final = 0.1
-"""Steps of less than this share of the latency before are not told from noise."""
+"""Steps of less than this share of the latency before are not distinguished from noise."""
 _TOLERANCE: Final = 1.05
 """A declared latency counts as kept up to this, as the host's own part of a latency varies."""
 
@@ -165,7 +165,7 @@ def _pooled(points: Sequence[Point], start: int, end: int) -> float:
 def _resampled(
     points: Sequence[Point], spans: Sequence[tuple[int, int]], seed: int
 ) -> tuple[list[list[int]], list[list[float]]]:
-    """Where levels start, and the latencies of these levels, if the reads of each point are drawn anew."""
+    """Where levels start, and the latencies of these levels, if the reads of each point are drawn again."""
     chosen = random.Random(seed)  # noqa: S311 a resample, no secret
     starts, latencies = [], []
     for _ in range(_RESAMPLES):
@@ -197,9 +197,9 @@ def states_run(run: Run) -> StatesRun:
 
 def _states(found: StatesRun) -> Iterator[FoundState]:
     """Each declared state, then each level that no declared state explains."""
-    told = found.set(PowerMode.AUTONOMOUS)
-    states = () if told is None else told.states
-    setting = None if told is None else told.setting
+    autonomous = found.set(PowerMode.AUTONOMOUS)
+    states = () if autonomous is None else autonomous.states
+    setting = None if autonomous is None else autonomous.setting
     expected = entries(states, setting.table, setting.state) if setting and setting.autonomous else []
     entered = {state.number: at_ns for state, at_ns in expected}
     seen: dict[int, Level] = {}

@@ -67,7 +67,7 @@ def _placed_marks(figure: Figure, table: Table, size_px: tuple[float, float]) ->
             found.update((round(x), round(y)) for x, y in among if math.isfinite(x) and math.isfinite(y))
     dots = sorted(found)
     rings = [pixel(mark.x, mark.y) for mark in figure.marks]
-    taken = [_around(ring, 2 * _RING_PX, 2 * _RING_PX) for ring in rings]
+    occupied = [_around(ring, 2 * _RING_PX, 2 * _RING_PX) for ring in rings]
     inside = _Box(0, 0, width, height)
     placed: list[PlacedMark] = []
     for mark, ring in zip(figure.marks, rings, strict=True):
@@ -76,8 +76,8 @@ def _placed_marks(figure: Figure, table: Table, size_px: tuple[float, float]) ->
             for dx, dy in _offsets(text_width_px(mark.label, bold=True))
         ]
         near = _near(dots, [box for box, *_ in choices])
-        box, dx, dy = min(choices, key=lambda choice: _cost(choice[0], inside, taken, near))
-        taken.append(box)
+        box, dx, dy = min(choices, key=lambda choice: _cost(choice[0], inside, occupied, near))
+        occupied.append(box)
         placed.append(PlacedMark(mark, dx, dy))
     return placed
 
@@ -126,10 +126,10 @@ def _near(dots: Sequence[tuple[float, float]], boxes: Sequence[_Box]) -> list[tu
     return [(x, y) for x, y in dots if around.touches(x, y)]
 
 
-def _cost(box: _Box, inside: _Box, taken: Sequence[_Box], dots: Sequence[tuple[float, float]]) -> int:
+def _cost(box: _Box, inside: _Box, occupied: Sequence[_Box], dots: Sequence[tuple[float, float]]) -> int:
     outside = box.left < inside.left or box.right > inside.right
     outside = outside or box.top < inside.top or box.bottom > inside.bottom
-    covered = sum(box.overlaps(other) for other in taken)
+    covered = sum(box.overlaps(other) for other in occupied)
     return 10_000 * outside + 1_000 * covered + sum(box.touches(x, y) for x, y in dots)
 
 

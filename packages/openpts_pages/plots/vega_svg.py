@@ -70,11 +70,11 @@ def _with_dots_in_one(svg: str) -> str:
 
     def joined(dots: re.Match[str]) -> str:
         found = _DOT.findall(dots[0])
-        if len({(shape, look) for *_, shape, look in found}) > 1:
+        if len({(shape, style) for *_, shape, style in found}) > 1:
             return dots[0]
-        *_, shape, look = found[0]
+        *_, shape, style = found[0]
         places = (f"M{float(x) + float(left):.2f},{float(y) + float(up):.2f}" for x, y, left, up, *_ in found)
-        return f'<path d="{"".join(place + shape for place in places)}" {look}/>'
+        return f'<path d="{"".join(place + shape for place in places)}" {style}/>'
 
     return _DOTS.sub(joined, svg)
 

@@ -44,7 +44,7 @@ class Continued(EarlierRun, frozen=True, kw_only=True):
     """An earlier run, and what it left on the drive: all that its drive cycle ``cycle`` wrote.
 
     ``written_at`` is when the first of it was written, ISO 8601; ``written_ns`` the same on the clock of a
-    simulated drive, which goes on. ``compares``: reads of it can be compared. ``rest_ns`` is how long a
+    simulated drive, which continues. ``compares``: reads of it can be compared. ``rest_ns`` is how long a
     simulated drive is left alone first; for one that exists, time passes by itself. ``reads`` are all
     reads of it so far, and those of what was written before.
     """

@@ -9,7 +9,7 @@ Steps
     the number of the cycle, then read once and compared; the device's log after each. It ends after a
     handful of cycles unless the operator asks for more, since it uses the drive up, and sooner with the
     first I/O that fails, the first media error, or when the drive takes no more writes. With stop_on
-    failed-write it goes on over read errors and media errors. A run that continues another one has no
+    failed-write it continues over read errors and media errors. A run that continues another one has no
     purge: it reads first what the last cycle of that run wrote, and numbers its cycles on.
 Pass rule
     None.

@@ -84,7 +84,7 @@ class QosConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
     carried where no more than ``late_pct`` of its I/Os are left undone. For each of ``mixes_read_pct`` and of
     ``limits`` the highest load that keeps the limit is searched, until it is known to ``width_pct`` and both
     ends were measured ``repeats`` times. Before, ``precondition_passes`` user capacities are written in
-    sequence, and random writes go on until they are steady, ``max_rounds`` tracking rounds at the most.
+    sequence, and random writes continue until they are steady, ``max_rounds`` tracking rounds at the most.
     """
 
     steady_state = SteadyState.MINUTES

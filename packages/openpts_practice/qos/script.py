@@ -113,7 +113,7 @@ def _shuffled(things: Sequence[T], seed: int) -> list[T]:
 
 
 def _peaks(conditions: QosConditions) -> ScriptPart[dict[int, float]]:
-    """IOPS of each mix in a closed loop, by its per cent of reads; writes go on from the preparation."""
+    """IOPS of each mix in a closed loop, by its per cent of reads; writes continue from the preparation."""
     mixes = tuple(dict.fromkeys((0, 100, *conditions.mixes_read_pct)))
     steps = tuple(
         _counting(conditions, (Stream(_stimulus(conditions, mix)),), conditions.minute_ns) for mix in mixes

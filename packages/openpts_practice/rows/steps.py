@@ -225,7 +225,7 @@ def row_steps(
 
 # SOL-STAT-02, 03, 05, 06
 def apply_row(row: ProfileRow, conditions: ProfileTestConditions, apply: Apply) -> Script:
-    """Carry out a row; where a limit of the RSE is asked for, go on with passes until it is met.
+    """Carry out a row; where a limit of the RSE is asked for, continue with passes until it is met.
 
     Two more at a time, as the Solidigm guide has it, until there are as many as a set may need.
     """

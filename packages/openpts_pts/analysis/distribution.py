@@ -122,16 +122,16 @@ def compare_shares(counts: Sequence[float], weights: Sequence[float]) -> Shares:
     total, weight = sum(counts), fsum(weights)
     if len(counts) < 2 or total <= 0 or min(weights) <= 0:
         raise ValueError("shares need two kinds at least, and an I/O")
-    wanted = [one / weight for one in weights]
-    expected = [total * share for share in wanted]
+    shares = [one / weight for one in weights]
+    expected = [total * share for share in shares]
     measurable = min(expected) >= _FEWEST_EXPECTED
     chi_square = chi_square_statistic(counts, expected) if measurable else None
     return Shares(
-        wanted_pct=tuple(100 * share for share in wanted),
+        wanted_pct=tuple(100 * share for share in shares),
         ios=tuple(counts),
         errors=tuple(
             (count - mean) / math.sqrt(mean * (1 - share))
-            for count, mean, share in zip(counts, expected, wanted, strict=True)
+            for count, mean, share in zip(counts, expected, shares, strict=True)
         ),
         chi_square=chi_square,
         p_value=None if chi_square is None else chi_square_survival(chi_square, len(counts) - 1),

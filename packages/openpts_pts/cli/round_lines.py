@@ -32,11 +32,11 @@ def _tracked_points(conditions: RoundConditions, progress: RunProgress) -> str:
 
 
 def _tracked_demand(conditions: DemandConditions, progress: RunProgress) -> str:
-    wanted = (conditions.precondition_tc, conditions.precondition_qd)
+    operating_point = (conditions.precondition_tc, conditions.precondition_qd)
     return ", ".join(
         f"TC {stimulus.tc} QD {stimulus.qd} {iops_and_times(sample)}"
         for sample in progress.finished
-        if (stimulus := sample.step.stimulus) and (stimulus.tc, stimulus.qd) == wanted
+        if (stimulus := sample.step.stimulus) and (stimulus.tc, stimulus.qd) == operating_point
     )
 
 

@@ -103,9 +103,9 @@ def recommended(field: str, enterprise: int, client: int) -> Callable[[Evidence]
         used = sorted({getattr(stimulus, field) for stimulus in stimuli(evidence.samples)})
         if not used:
             return not_reached("no step was completed")
-        wanted = enterprise if evidence.enterprise else client
+        recommended = enterprise if evidence.enterprise else client
         text = f"{field.upper()} {', '.join(map(str, used))}"
-        return met_if(used == [wanted], f"{field.upper()} {wanted} (recommended)", text)
+        return met_if(used == [recommended], f"{field.upper()} {recommended} (recommended)", text)
 
     return check
 
@@ -134,10 +134,10 @@ def _active_range_kept(*parts: Phase) -> Callable[[Evidence], Finding]:
     """The steps of these parts, all without any, had the active range that was set for the test."""
 
     def check(evidence: Evidence) -> Finding:
-        wanted = evidence.manifest.conditions.active_range
+        requested = evidence.manifest.conditions.active_range
         samples = [s.sample for s in evidence.steps if not parts or s.place.phase in parts]
         used = dict.fromkeys(_range_text(s.active_range) for s in stimuli(samples))
-        return met_if(list(used) == [_range_text(wanted)], _range_text(wanted), ", ".join(used))
+        return met_if(list(used) == [_range_text(requested)], _range_text(requested), ", ".join(used))
 
     return check
 

@@ -34,8 +34,8 @@ def _unit_ns(conditions: Any) -> int:
 
 def _with_states(name: str, states: list[int], conditions: Any) -> Any:
     unit_ns = _unit_ns(conditions)
-    wanted = readers.without_repeats(name, tuple(states))
-    return replace(conditions, wait_states=tuple(WaitState(number, number * unit_ns) for number in wanted))
+    numbers = readers.without_repeats(name, tuple(states))
+    return replace(conditions, wait_states=tuple(WaitState(number, number * unit_ns) for number in numbers))
 
 
 def _with_unit(_name: str, seconds: float, conditions: Any) -> Any:

@@ -53,15 +53,15 @@ def _order(evidence: Evidence) -> Finding:
         if step.place.phase in {Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE}
     ]
     used = list(dict.fromkeys(came))
-    wanted = [
+    required = [
         (phase, number) for number in _WAIT_STATES for phase in (Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE)
     ]
     if not used:
         return not_reached("no wait states were run")
     text = ", ".join(str(number) for phase, number in used if phase is Phase.WAIT_STATE)
-    if used != wanted and used == wanted[: len(used)] and not evidence.finished:
+    if used != required and used == required[: len(used)] and not evidence.finished:
         return not_reached(f"wait states {text} so far: {evidence.ending}")
-    return met_if(used == wanted, "1, 2, 3, 5, 10, each with its return", text)
+    return met_if(used == required, "1, 2, 3, 5, 10, each with its return", text)
 
 
 def _wait_state(number: int) -> Check:

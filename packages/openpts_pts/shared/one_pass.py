@@ -128,9 +128,9 @@ class OnePass(Struct, frozen=True):
 
     @property
     def state_off(self) -> float | None:
-        """By what share the state may be off; None where the test goes on at full length.
+        """By what share the state may be off; None where the test continues at full length.
 
-        The rate may go on as it rises or falls at the end, and what the flash holds is known to half a
+        The rate may continue as it rises or falls at the end, and what the flash holds is known to half a
         window, or as exactly as it was printed.
         """
         if self.why_not or self.flash is None:
@@ -206,8 +206,8 @@ def _window(number: int, step: Step, slower: Slower) -> Apply:
 
 def _temperatures_c(windows: Sequence[Sample]) -> list[float]:
     """The highest of each window, of drives that tell theirs."""
-    told = [[one.temperature_c for one in window.intervals if one.temperature_c] for window in windows]
-    return [max(window) for window in told if window]
+    readings = [[one.temperature_c for one in window.intervals if one.temperature_c] for window in windows]
+    return [max(window) for window in readings if window]
 
 
 def flash_found(rates: Sequence[float]) -> float | None:

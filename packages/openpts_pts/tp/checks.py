@@ -71,7 +71,7 @@ def _tracked(evidence: Evidence) -> Finding:
 
 
 def _whole_range_in_one_sequence(evidence: Evidence) -> Finding:
-    """One thread's stream goes on from step to step; the bytes show whether it covered the range."""
+    """One thread's stream continues from step to step; the bytes show whether it covered the range."""
     target, covered = evidence.manifest.target, evidence.manifest.conditions.active_range
     start, end = covered.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     findings = []

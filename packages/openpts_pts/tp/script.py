@@ -7,7 +7,7 @@ Clause
 Steps
     For 128 KiB and then for 1024 KiB: purge; WIPC: 2 x user capacity in sequential writes of that block size
     over the active range; rounds of 100/0 and 0/100, 1 minute each at TC 1, until steady state or for 25
-    rounds. The sequence goes on from step to step.
+    rounds. The sequence continues from step to step.
 Pass rule
     MB/s of the writes of the cycle's block size by definition 2.1.24.
 Reported
@@ -94,7 +94,7 @@ def script(conditions: ThroughputConditions, user_capacity_bytes: int) -> Script
         if not goes_on:
             yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
 
-        # 2.4  Rounds until steady state or the last one; an engine's sequence goes on
+        # 2.4  Rounds until steady state or the last one; an engine's sequence continues
         # where the step before it stopped, whatever its direction (2.4.1.5)
         tracking = tuple(v for v in conditions.tracking if v.block_size_bytes == size_bytes)
         round_steps = tuple(

@@ -88,7 +88,7 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
 
     @property
     def after_the_pass(self) -> "WriteSaturationConditions":
-        """How the stimulus goes on in the state of long writing: tracked each minute, until it is known."""
+        """How the stimulus continues in the state of long writing: tracked each minute, until it is known."""
         return replace(
             self,
             tracking_period_ns=self.minute_ns,

@@ -1,4 +1,4 @@
-"""How even the IOPS of write saturation are, in several views (ours): whole run, last hour, its spread."""
+"""How even the IOPS of write saturation are, in several views (ours): entire run, last hour, its spread."""
 
 import math
 from collections.abc import Sequence

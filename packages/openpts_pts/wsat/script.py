@@ -11,7 +11,7 @@ Steps
     form one pass comes before the stimulus, which then lasts until its steady state is known.
 Pass rule
     None. Steady state by definition 2.1.24 over single minutes, 30 minutes apart, is always looked for after
-    1 x user capacity and its tracking round told; it ends the stimulus only on request.
+    1 x user capacity and its tracking round reported; it ends the stimulus only on request.
 Reported
     IOPS over time, total GB written and drive fills; histogram with confidence levels (10.3).
 """

@@ -64,8 +64,8 @@ def _second_choice(evidence: Evidence) -> Finding:
 def _other_lengths(evidence: Evidence) -> Finding | None:
     ran = evidence.rounds(Phase.ACCESS_GROUP)
     lengths = [sum(sample.elapsed_ns for sample in found.samples) for found in ran]
-    wanted = [hours * HOUR_NS for _, _, hours in _GROUPS]
-    if all(about(length_ns, hours_ns) for length_ns, hours_ns in zip(lengths, wanted, strict=False)):
+    required = [hours * HOUR_NS for _, _, hours in _GROUPS]
+    if all(about(length_ns, hours_ns) for length_ns, hours_ns in zip(lengths, required, strict=False)):
         text = ", ".join(format_duration(length_ns) for length_ns in lengths) or "none was completed"
         return not_applicable(f"{text}, as the specification has it")
     return None
@@ -81,10 +81,10 @@ def _settings(evidence: Evidence) -> Finding:
     steps = [step for step in evidence.steps if step.place.phase is Phase.ACCESS_GROUP]
     if not steps:
         return not_reached("no access group was begun")
-    wanted = {number: point for number, point, _ in _GROUPS}
+    points = {number: point for number, point, _ in _GROUPS}
     findings = []
     for step in steps:
-        point, sample = wanted.get(step.place.number), step.sample
+        point, sample = points.get(step.place.number), step.sample
         right = (
             point is not None
             and point.matches(sample.step.stimulus)

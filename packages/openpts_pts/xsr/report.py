@@ -139,10 +139,10 @@ def _is_whole(group: GroupSummary, conditions: CrossStimulusConditions) -> bool:
 
 
 def _verdict(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Verdict:
-    whole, wanted = _whole_groups(results, conditions), len(conditions.groups)
-    if whole < wanted or results.peak_recovery_ns is None:
+    whole, required = _whole_groups(results, conditions), len(conditions.groups)
+    if whole < required or results.peak_recovery_ns is None:
         return Verdict(
-            f"{whole} of {wanted} access groups were completed. Recovery to the peak: n/a.", "fail"
+            f"{whole} of {required} access groups were completed. Recovery to the peak: n/a.", "fail"
         )
     return Verdict(
         "All access groups were applied. Throughput of group 3 peaked "

@@ -119,11 +119,11 @@ def _last_hour(group: GroupSummary, minute_ns: int) -> float:
 
 
 def _first_at(
-    minutes: Sequence[Minute], second: GroupSummary, third: GroupSummary, share: float, wanted: float
+    minutes: Sequence[Minute], second: GroupSummary, third: GroupSummary, share: float, least: float
 ) -> Recovery:
-    reached = (minute for minute in minutes if minute.bandwidth_bytes_per_s >= wanted)
+    reached = (minute for minute in minutes if minute.bandwidth_bytes_per_s >= least)
     minute = next(reached, None)
-    return Recovery(share, wanted, None if minute is None else _after_ns(minute, second, third))
+    return Recovery(share, least, None if minute is None else _after_ns(minute, second, third))
 
 
 def _median_peak(minutes: Sequence[Minute], second: GroupSummary, third: GroupSummary) -> MedianPeak | None:

@@ -215,10 +215,10 @@ def _suitable_kib(order: CaptureOrder, roots: SystemRoots) -> int:
     before = sum(device.ios() for device in order.devices)
     time.sleep(_RATE_S)
     per_s = (sum(device.ios() for device in order.devices) - before) / _RATE_S
-    wanted = int(per_s * _EVENT_BYTES[order.level] * _KEPT_S) >> 10
+    kib = int(per_s * _EVENT_BYTES[order.level] * _KEPT_S) >> 10
     memory = (read_text(roots.proc / "meminfo") or "").partition("MemAvailable:")[2].split()
     room = int(memory[0]) // _SHARE_OF_MEMORY // (os.cpu_count() or 1) if memory else _MOST_KIB
-    return max(1024, min(max(wanted, _LEAST_KIB), _MOST_KIB, room))
+    return max(1024, min(max(kib, _LEAST_KIB), _MOST_KIB, room))
 
 
 def _live(order: CaptureOrder, way: Any, start_ns: int) -> "_native.LiveCapture":

@@ -85,7 +85,7 @@ class _Load(Struct, frozen=True):
     def run_captured(
         self, order: CaptureOrder, journal: Journal, roots: SystemRoots
     ) -> tuple[Phase, CaptureResult]:
-        """The load while the capture goes on. Raises RunFailedError."""
+        """The load while the capture is in progress. Raises RunFailedError."""
         answers: list[Reply | RunFailedError] = []
 
         def work() -> None:

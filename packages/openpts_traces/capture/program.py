@@ -18,10 +18,10 @@ class RunningProgram:
     Raises UsageError if there is no such program.
     """
 
-    def __init__(self, words: Sequence[str]) -> None:
-        if words:
-            refuse_missing(words[0])
-        self._words = list(words)
+    def __init__(self, arguments: Sequence[str]) -> None:
+        if arguments:
+            refuse_missing(arguments[0])
+        self._words = list(arguments)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property

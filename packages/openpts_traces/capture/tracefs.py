@@ -121,7 +121,7 @@ class Tracefs:
         self, instance: Path, names: Sequence[str], devices: Sequence[CapturedDevice], buffer_kib: int
     ) -> None:
         numbers = {kernel_number(block) for one in devices for block in (one.disk, one.block)}
-        wanted = " || ".join(f"dev == {number}" for number in sorted(numbers))
+        expression = " || ".join(f"dev == {number}" for number in sorted(numbers))
         _set(instance / "tracing_on", "0")
         _set(instance / "trace_clock", "mono")
         _set(instance / "options/overwrite", "0")
@@ -131,7 +131,7 @@ class Tracefs:
             "formats": {name: (instance / f"events/block/{name}/format").read_text() for name in names},
         }
         for name in names:
-            _set(instance / f"events/block/{name}/filter", wanted)
+            _set(instance / f"events/block/{name}/filter", expression)
             _set(instance / f"events/block/{name}/enable", "1")
 
 

@@ -43,14 +43,14 @@ def replayed(
     Its writes name ``placement_handle``, None being the drive's default.
     """
     largest_bytes = max(found.largest_bytes, sector_bytes)
-    wanted = min(_MOST_DEPTH, max(_LEAST_DEPTH, _ROOM * found.preparation.peak_in_flight))
+    needed = min(_MOST_DEPTH, max(_LEAST_DEPTH, _ROOM * found.preparation.peak_in_flight))
     weights = {kind: max(1, round(100 * ios / found.ios)) for kind, ios in found.by_operation.items()}
     stimulus = Stimulus(
         random_pct=100,
         block_sizes=(BlockSize(largest_bytes),),
         operations=OperationWeights(**weights),
         tc=1,
-        qd=depth or max(1, min(wanted, _BUFFERS_BYTES // traces // largest_bytes)),
+        qd=depth or max(1, min(needed, _BUFFERS_BYTES // traces // largest_bytes)),
         data=conditions.data,
         placement_handle=placement_handle if placement_handle is not None and "write" in weights else UNSET,
     )

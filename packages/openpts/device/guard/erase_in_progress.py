@@ -1,7 +1,7 @@
 """Whether another process runs long commands on a drive, so that it must not be queried.
 
 A drive that formats itself may answer nothing else meanwhile. The kernel gives a question up after some
-seconds and resets the drive, in the middle of what goes on.
+seconds and resets the drive, in the middle of what is in progress.
 """
 
 from typing import Final

@@ -206,7 +206,7 @@ def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
 def send_admin(
     fd: int,
     opcode: int,
-    words: Sequence[int],
+    dwords: Sequence[int],
     *,
     nsid: int = 0,
     data: bytes = b"",
@@ -215,14 +215,14 @@ def send_admin(
 ) -> tuple[int, int, bytes]:
     """Send any admin command: its status, type and code in one number, dwords 0 and 1, and its data.
 
-    ``words`` are dwords 10 on, ``data`` is for the drive. What changes a drive needs an ``fd`` that the guard
+    ``dwords``: CDW10 on, ``data`` is for the drive. What changes a drive needs an ``fd`` that the guard
     has opened. Raises OSError if the kernel doesn't let it through or the drive is gone.
     """
     buffer = ctypes.create_string_buffer(data, len(data)) if data else ctypes.create_string_buffer(read_bytes)
     address, length = (ctypes.addressof(buffer), len(buffer)) if len(buffer) else (0, 0)
-    words = (*words, *(0,) * (6 - len(words)))
+    dwords = (*dwords, *(0,) * (6 - len(dwords)))
     command = bytearray(
-        _COMMAND64.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, *words, timeout_ms, 0, 0)
+        _COMMAND64.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, *dwords, timeout_ms, 0, 0)
     )
     status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN64_CMD, command, True) & 0x7FF
     result: int = struct.unpack_from("<Q", command, _COMMAND64.size - 8)[0]

@@ -57,8 +57,8 @@ class NvmePath(Struct, frozen=True):
     @property
     def text(self) -> str:
         """Controller, transport, address and states: ``nvme0 (tcp, traddr=10.0.0.1, live, optimized)``."""
-        words = (read_text(self.controller / name) or "-" for name in ("transport", "address", "state"))
-        return f"{self.controller.name} ({', '.join([*words, *([self.access] if self.access else [])])})"
+        values = (read_text(self.controller / name) or "-" for name in ("transport", "address", "state"))
+        return f"{self.controller.name} ({', '.join([*values, *([self.access] if self.access else [])])})"
 
 
 class NvmeSubsystem(Struct, frozen=True):
@@ -118,8 +118,8 @@ class NvmeSubsystem(Struct, frozen=True):
         if len(paths) < 2 and not any(path.access for path in paths):
             return None
         policy = read_text(self.places[-1] / "iopolicy") or "unknown"
-        told = "; ".join(path.text for path in paths)
-        return Fact(f"{told}; I/O policy {policy}", str(self.places[-1]))
+        states = "; ".join(path.text for path in paths)
+        return Fact(f"{states}; I/O policy {policy}", str(self.places[-1]))
 
     @property
     def namespaces(self) -> tuple[BlockDevice, ...]:

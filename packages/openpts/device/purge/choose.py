@@ -32,19 +32,19 @@ def choose(
     operator named would erase a drive that was not confirmed, UsageError for an unknown name, and PluginError
     for a method that is missing or broken and would come before one that the drive has.
     """
-    wanted = [method_named(name).name for name in choice.methods]
+    requested = [method_named(name).name for name in choice.methods]
     answers = {method.name: (method, capability) for method, capability in ask(device)}
     ways, left_out = [], []
-    for name in wanted or answers:
+    for name in requested or answers:
         method, capability = answers[name]
         if isinstance(method, Unusable):
             raise method.error
-        reason = _against(method, capability, confirmed, asked_for=bool(wanted))
+        reason = _against(method, capability, confirmed, asked_for=bool(requested))
         if reason is None:
             ways.append(method)
-        elif wanted or not capability.foreign:
+        elif requested or not capability.foreign:
             left_out.append(PurgeAttempt(name, reason))
-        if ways and not wanted:
+        if ways and not requested:
             break
     if not ways:
         raise _nothing_left(device, left_out, answers)

@@ -13,7 +13,7 @@ from openpts.errors import PurgeError
 from openpts.units import GIB
 from openpts.vocabulary.facts import Facts
 
-# small enough that Ctrl-C between two of them is heard
+# small enough that Ctrl-C between two of them is handled
 _CHUNK_BYTES: Final = GIB
 
 

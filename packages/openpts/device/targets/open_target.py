@@ -32,7 +32,7 @@ class OpenTarget(Struct, frozen=True):
 
     @property
     def fault(self) -> str | None:
-        """What has become of it that no test can go on with; None while it is as it was opened for writing.
+        """Why no test can continue on it; None while it is as it was opened for writing.
 
         Only the kernel is asked: that disturbs no I/O, and is answered while the drive answers nothing.
         """

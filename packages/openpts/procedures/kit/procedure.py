@@ -45,7 +45,7 @@ class Procedure(Struct, frozen=True, dict=True):
     with it. ``section`` is that of the specification, None for a test of the practice beyond it.
     ``purpose`` is for the help of its command. ``quick`` is what ``--quick`` gives, by parameter.
     ``purges``: whether the script asks for any purge. ``resumes``: it lasts for months, and a run that was
-    cut off goes on with the phase that was cut; another run may continue one that is complete. ``driver``
+    cut off continues with the phase that was cut; another run may continue one that is complete. ``driver``
     carries it out, as ``module:class``; loaded on first use. ``target_help`` says what TARGET may be where
     that is no single drive.
     ``has_limits``: what it measures is held against limits, and a drive that fails one ends it with an error.

@@ -19,7 +19,7 @@ class Standing(Struct, frozen=True):
 
 
 def state_sentence(manifest: Manifest) -> str:
-    """How the run ended, with its reason, and how to go on with it."""
+    """How the run ended, with its reason, and how to continue with it."""
     sentence = {
         RunState.COMPLETE: "The run was completed",
         RunState.RUNNING: "The run was not finished: its record was never closed (killed, or power lost)",

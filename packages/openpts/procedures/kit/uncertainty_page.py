@@ -76,12 +76,12 @@ def _with_run(one: Measured, run: Run) -> Measured:
     if found.expanded is None:
         return replace(one, uncertainty=found)
     share, limits = _limited(found.spans, run)
-    words = f"the host was the limit in {cells.fixed(100 * share, 1)} % of its time ({', '.join(limits)})"
+    limited = f"the host was the limit in {cells.fixed(100 * share, 1)} % of its time ({', '.join(limits)})"
     if share > _MOST_LIMITED:
-        return replace(one, uncertainty=Uncertainty(reason=words))
+        return replace(one, uncertainty=Uncertainty(reason=limited))
     if reason := _too_fine(one, one.value, found):
         return replace(one, uncertainty=Uncertainty(reason=reason))
-    return replace(one, uncertainty=replace(found, mark=words if share else ""))
+    return replace(one, uncertainty=replace(found, mark=limited if share else ""))
 
 
 def _limited(spans: Spans, run: Run) -> tuple[float, list[HostLimit]]:

@@ -5,7 +5,7 @@ from openpts.vocabulary.requests import Outcome
 
 
 def reached_text(outcome: Outcome, conditions: Conditions | None) -> str:
-    """``reached in round 5`` or ``not reached in 25 tracking rounds``; also why the short form went on."""
+    """``reached in round 5`` or ``not reached in 25 tracking rounds``; also why the short form continued."""
     noun = "tracking round" if conditions is None else conditions.round_word()
     if outcome.steady_round is not None:
         return f"reached in {noun} {outcome.steady_round}"

@@ -72,12 +72,12 @@ class Ended(Struct, frozen=True):
 class ProgramOfTheOperator:
     """A program that runs, in a session of its own: a stop ends all that it started in it."""
 
-    def __init__(self, words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, arguments: Sequence[str], folder: Path, environment: Mapping[str, str]) -> None:
         """Start it. Raises RunFailedError where that is not possible."""
         self.started_ns = time.monotonic_ns()
         try:
             self._process = subprocess.Popen(
-                list(words),
+                list(arguments),
                 cwd=folder,
                 env=dict(environment),
                 stdin=subprocess.DEVNULL,
@@ -87,7 +87,7 @@ class ProgramOfTheOperator:
             )
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
-            raise RunFailedError(f"can't start {printable(words[0])} in {folder}: {reason}") from error
+            raise RunFailedError(f"can't start {printable(arguments[0])} in {folder}: {reason}") from error
         self._pid = self._process.pid
         self._pipes: dict[IO[bytes], Output] = {}
         for pipe in (self._process.stdout, self._process.stderr):

@@ -51,13 +51,13 @@ class CommandDriver(Driver):
         return mounted_device(target, consent, run_id)
 
     def check(self, script: Script, device: DeviceUnderTest) -> None:
-        """See the base: the script begins with a file system, and goes on with a command."""
+        """See the base: the script begins with a file system, and continues with a command."""
         prepare = next(script)
         command = script.send(None)
         assert isinstance(device, MountedDevice)  # noqa: S101 opened as such
         assert isinstance(prepare, PrepareFileSystem)  # noqa: S101 the script is that of such a test
         assert isinstance(command, CommandOrder)  # noqa: S101 likewise
-        device.check(prepare.order, command.words)
+        device.check(prepare.order, command.arguments)
         self._mounted: MountedDevice = device
 
     def engine(self, of_device: Engine) -> Engine:

@@ -128,7 +128,7 @@ class MountedDevice(PhysicalDevice):
             return str(error)
         return PhysicalDevice.put_back(self)
 
-    def check(self, order: FileSystemOrder, words: Sequence[str]) -> None:
+    def check(self, order: FileSystemOrder, arguments: Sequence[str]) -> None:
         """Raise OpenptsError where a program can't run here, before anything is changed."""
         if self.directory is None:
             PreparedDrive.check(order)
@@ -143,7 +143,7 @@ class MountedDevice(PhysicalDevice):
                 f"the kernel does not count the I/O of {device.node}: switch it on with `echo 1 > "
                 f"{device.whole.place('queue')}/{COUNTING}`"
             )
-        program = words[0]
+        program = arguments[0]
         if not program.startswith((_DIRECTORY_WORD, _DEVICE_WORD)) and find_program(program) is None:
             raise UsageError(
                 f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
@@ -176,7 +176,7 @@ class MountedDevice(PhysicalDevice):
         ``index`` counts all runs of the record, from 1.
         """
         directory, device = self._place
-        words, environment = self._words(order.words, directory, device)
+        arguments, environment = self._words(order.arguments, directory, device)
         reason = drop_page_cache(self.roots) if order.kind is RunKind.COLD else ""
         os.sync()
         whole = _disk_below(
@@ -186,7 +186,7 @@ class MountedDevice(PhysicalDevice):
         io_before, cpu_before = stall_ns("io", self.roots), stall_ns("cpu", self.roots)
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with StopSignals() as signals:
-            program = ProgramOfTheOperator(words, directory or Path("/"), environment)
+            program = ProgramOfTheOperator(arguments, directory or Path("/"), environment)
             ended = program.wait(order.limit_ns, signals, self.roots)
         at_exit = device_counts(device)
         io_after, cpu_after = stall_ns("io", self.roots), stall_ns("cpu", self.roots)
@@ -222,11 +222,11 @@ class MountedDevice(PhysicalDevice):
         )
 
     def _words(
-        self, words: Sequence[str], directory: Path | None, device: BlockDevice
+        self, arguments: Sequence[str], directory: Path | None, device: BlockDevice
     ) -> tuple[list[str], Mapping[str, str]]:
         """Command line with directory and device filled in, and its environment."""
         places = {_DIRECTORY_WORD: str(directory or ""), _DEVICE_WORD: str(device.node)}
-        found = list(words)
+        found = list(arguments)
         for place, path in places.items():
             found = [word.replace(place, path) for word in found]
         found[0] = find_program(found[0]) or found[0]
@@ -272,9 +272,9 @@ def _page_cache(kind: RunKind, reason: str) -> str:
 
 def synchronized(directory: Path | None) -> int:
     """Write back what the program left in memory; the time that took in nanoseconds."""
-    words = ("sync", "--file-system", str(directory)) if directory else ("sync",)
+    arguments = ("sync", "--file-system", str(directory)) if directory else ("sync",)
     with failing_as(TargetError, "can't write back what the program left in memory", of=ProgramError):
-        return run_program(words, _LONGEST_SYNC_S).duration_ns
+        return run_program(arguments, _LONGEST_SYNC_S).duration_ns
 
 
 def _kept(folder: Path, name: str, ended: Ended) -> tuple[str, ...]:

@@ -166,9 +166,9 @@ def cut_command(command: str | None) -> tuple[str, ...]:
             "--cut-command is missing: name a program that cuts the power of the drive and gives it back"
         )
     try:
-        words = tuple(shlex.split(command))
+        args = tuple(shlex.split(command))
     except ValueError as error:
         raise UsageError(f"invalid --cut-command {command!r}: {error}") from error
-    if not words or find_program(words[0]) is None:
-        raise UsageError(f"--cut-command: program {printable(words[0] if words else command)} not found")
-    return words
+    if not args or find_program(args[0]) is None:
+        raise UsageError(f"--cut-command: program {printable(args[0] if args else command)} not found")
+    return args

@@ -49,17 +49,17 @@ class Asker:
 
     def all_of(self, sources: Iterable[str]) -> Answers:
         """Answers to all sources but measured ones, and probes."""
-        wanted = sorted(each for each in sources if LATER not in each)
+        requested = sorted(each for each in sources if LATER not in each)
         answers: Answers = {}
         self.uuid_index = self._find_uuid(answers)
-        for source in wanted:
+        for source in requested:
             if source not in answers and (asked := self._one(source)) is not None:
                 answers[source] = asked
-        if {"A1", "A2"} & set(wanted):
+        if {"A1", "A2"} & set(requested):
             self._telemetry(answers)
-        self._link(answers, wanted)
-        if any(family(each) is Family.SECURITY for each in wanted):
-            self._level_0(answers, wanted)
+        self._link(answers, requested)
+        if any(family(each) is Family.SECURITY for each in requested):
+            self._level_0(answers, requested)
         return answers
 
     def again(self, sources: Iterable[str], answers: Answers) -> None:
@@ -121,14 +121,14 @@ class Asker:
         dwords = size // 4 - 1
         group = 1 if number in _BY_GROUP else 0
         uuid = self.uuid_index if index is None and number >= 0xC0 else index or 0
-        words = (
+        command = (
             number | specific << 8 | (dwords & 0xFFFF) << 16,
             dwords >> 16 | group << 16,
             offset & 0xFFFFFFFF,
             offset >> 32,
             uuid,
         )
-        return _answer(self.send(Order(GET_LOG_PAGE, words, ALL, reads=size)))
+        return _answer(self.send(Order(GET_LOG_PAGE, command, ALL, reads=size)))
 
     def feature(self, number: int, select: int, *, index: int | None = None) -> Answer:
         """Dword 0 of a feature, and its data behind it."""
@@ -150,8 +150,8 @@ class Asker:
         answers["A1"] = Answer(log.data[_BLOCK : _BLOCK * (first + 1)])
         answers["A2"] = Answer(log.data[_BLOCK * (first + 1) : _BLOCK * (second + 1)])
 
-    def _link(self, answers: Answers, wanted: list[str]) -> None:
-        names = [each for each in wanted if family(each) is Family.LINK]
+    def _link(self, answers: Answers, requested: list[str]) -> None:
+        names = [each for each in requested if family(each) is Family.LINK]
         space = self.door.config_space() if names else b""
         found = capabilities(space)
         for name in names:
@@ -159,11 +159,11 @@ class Asker:
                 _NO_LINK if len(space) < 64 else Answer(found[name]) if name in found else _NOT_THERE
             )
 
-    def _level_0(self, answers: Answers, wanted: list[str]) -> None:
+    def _level_0(self, answers: Answers, requested: list[str]) -> None:
         order = Order(SECURITY_RECEIVE, (0x01 << 24 | 0x0001 << 8, _LEVEL_0_BYTES), reads=_LEVEL_0_BYTES)
         reply = self.send(order)
         found = {} if reply.status else level_0(reply.data)
-        for name in wanted:
+        for name in requested:
             if family(name) is Family.SECURITY:
                 answers[name] = Answer(found[name]) if name in found else Answer(status=reply.status or 0x02)
 

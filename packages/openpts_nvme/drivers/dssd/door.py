@@ -14,10 +14,10 @@ class Reply(Struct, frozen=True):
 
 
 class Order(Struct, frozen=True):
-    """An admin command: ``words`` are dwords 10 on, ``data`` is for the drive, ``reads`` bytes come back."""
+    """An admin command: ``dwords`` are CDW10 on, ``data`` is for the drive, ``reads`` bytes come back."""
 
     opcode: int
-    words: tuple[int, ...] = ()
+    dwords: tuple[int, ...] = ()
     namespace: int = 0
     data: bytes = b""
     reads: int = 0

@@ -60,7 +60,7 @@ class OcpDriver(Driver):
         runner.begin_clock()  # which no step does
         runner.check_device()
         try:
-            look(self._asker, self._answers, request.what, self._image)
+            read_sources(self._asker, self._answers, request.what, self._image)
         except OSError as error:
             raise RunFailedError(f"can't go on with {request.what}: {error}") from error
         finally:
@@ -77,7 +77,7 @@ class OcpDriver(Driver):
         return "asking again takes minutes, and counters have gone on"
 
 
-def look(asker: Asker, answers: Answers, what: str, image: bytes = b"") -> None:
+def read_sources(asker: Asker, answers: Answers, what: str, image: bytes = b"") -> None:
     """One part of the script on a drive, its answers added to those before."""
     if what == ASK:
         answers.update(asker.all_of(asked_sources()))

@@ -36,7 +36,7 @@ class KernelDoor:
         status, result, data = send_admin(
             self._target.fd,
             order.opcode,
-            order.words,
+            order.dwords,
             nsid=order.namespace,
             data=order.data,
             read_bytes=order.reads,

@@ -26,7 +26,7 @@ class Declared(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     opcode: int = 0
-    words: tuple[int, ...] = ()
+    dwords: tuple[int, ...] = ()
     namespace: int = 0
     log: int = 0
     feature: int = 0
@@ -65,7 +65,7 @@ def _answered(one: Declared, asker: Asker, answers: Answers, before: dict[int, t
     if one.feature:
         return asker.feature(one.feature, 0, index=index)
     if one.opcode:
-        reply = asker.send(Order(one.opcode, one.words, one.namespace))
+        reply = asker.send(Order(one.opcode, one.dwords, one.namespace))
         return Answer(reply.data, reply.status)
     base = value_of(one.of, answers) if one.of else 0
     if base is None or (value := round(base) + one.value) <= 0 < -one.value:
@@ -98,5 +98,5 @@ def _remember(one: Declared, asker: Asker, before: dict[int, tuple[int, bytes]])
 
 def set_feature(asker: Asker, number: int, value: int, data: bytes = b"", *, save: bool = False) -> int:
     """Set a feature by the specification's UUID index; its status."""
-    words = (number | save << 31, value & 0xFFFFFFFF, 0, 0, asker.uuid_index)
-    return asker.send(Order(_SET_FEATURES, words, data=data)).status
+    dwords = (number | save << 31, value & 0xFFFFFFFF, 0, 0, asker.uuid_index)
+    return asker.send(Order(_SET_FEATURES, dwords, data=data)).status

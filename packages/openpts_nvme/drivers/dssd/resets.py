@@ -79,8 +79,8 @@ def firmware(asker: Asker, answers: Answers, image: bytes) -> None:
     door, slots, controller = asker.door, asker.log(0x03), asker.send(_CONTROLLER)
     if slots.words or controller.status:
         return
-    told, ran = controller.data[260], slots.data[0] & 7
-    other = next((slot for slot in range(1 + (told & 1), (told >> 1 & 7) + 1) if slot != ran), 0)
+    frmw, ran = controller.data[260], slots.data[0] & 7
+    other = next((slot for slot in range(1 + (frmw & 1), (frmw >> 1 & 7) + 1) if slot != ran), 0)
     if not other:
         return
     damaged = bytearray(image)
@@ -98,7 +98,7 @@ def firmware(asker: Asker, answers: Answers, image: bytes) -> None:
         return
     block = b"\x3c" * READ_BYTES
     door.write(0, block)
-    for slot, action in ((other, _AT_ONCE if told & 1 << 4 else _AT_RESET), (ran, _AT_RESET)):
+    for slot, action in ((other, _AT_ONCE if frmw & 1 << 4 else _AT_RESET), (ran, _AT_RESET)):
         before, begin = _features(asker), time.monotonic()
         name = "activation_without_reset" if action == _AT_ONCE else "activation_at_reset"
         status = _commit(asker, answers, name, slot | action << 3)

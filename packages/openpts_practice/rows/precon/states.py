@@ -133,7 +133,7 @@ class StateRow(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """One level of entropy of a run, or the whole run: courses by the state from which they start, rows.
+    """One level of entropy of a run, or the entire run: courses by the state from which they start, rows.
 
     Rows are those of all benchmarks in their order, by state.
     """

@@ -177,12 +177,12 @@ def _reads_table(table_id: str, steps: Sequence[StepRecord]) -> Table:
         writes = sum(step.sample.write.ios for step in of_part)
         if not reads + writes:
             continue
-        wanted = {round(_stimulus(step).read_pct, 2) for step in of_part}
+        mixes = {round(_stimulus(step).read_pct, 2) for step in of_part}
         rows.append(
             Row(
                 Cell(name),
                 (
-                    Cell(", ".join(f"{pct:g}" for pct in sorted(wanted))),
+                    Cell(", ".join(f"{pct:g}" for pct in sorted(mixes))),
                     cells.number(100 * reads / (reads + writes), 3),
                 ),
             )

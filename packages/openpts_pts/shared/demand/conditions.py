@@ -131,7 +131,7 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
         return (self.workload,)
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
-        """What can be neither pre-written nor told apart as operating points."""
+        """What can be neither pre-written nor distinguished as operating points."""
         del given
         if self.prewrite_shortest_ns > self.prewrite_longest_ns:
             yield (

@@ -35,10 +35,10 @@ class Requirements(Struct, frozen=True):
     shares: Requirement
 
 
-def demand_findings(run: Run, wanted: Requirements) -> tuple[Deviation, ...]:
+def demand_findings(run: Run, requirements: Requirements) -> tuple[Deviation, ...]:
     """Entries for the ledger of a run that came to its end."""
     found = (_of_preconditioning, _of_points, _of_capture, _of_shares)
-    return tuple(entry for find in found for entry in find(run, wanted))
+    return tuple(entry for find in found for entry in find(run, requirements))
 
 
 def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviation]:

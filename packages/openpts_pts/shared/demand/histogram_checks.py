@@ -106,7 +106,7 @@ def nearest_to_the_middle(evidence: Evidence) -> Finding:
     if ends[0] is None or ends[1] is None:
         return deviated("measured points", "points that no round measured")
     low, high = ends[0][0], ends[1][0]
-    taken: set[tuple[int, int]] = set()
+    selected: set[tuple[int, int]] = set()
     findings = []
     for count, number in enumerate(numbers, start=1):
         target = low + count * (high - low) / (len(numbers) + 1)
@@ -114,9 +114,9 @@ def nearest_to_the_middle(evidence: Evidence) -> Finding:
         distances = {
             other: abs(iops - target)
             for other, (iops, _) in averages.items()
-            if low < iops < high and other not in taken
+            if low < iops < high and other not in selected
         }
-        taken.add(point)
+        selected.add(point)
         right = point in distances and distances[point] <= min(distances.values())
         findings.append(met_if(right, f"nearest to {target:,.0f} IOPS", _text(evidence, point)))
     return all_of(findings)

@@ -39,10 +39,10 @@ class Histogram(Struct, frozen=True):
 
 def histograms(demand: DemandRun) -> tuple[Histogram, ...]:
     """In the order of the plots: maximum, those between, minimum."""
-    wanted = max(1, demand.conditions.mid_points)
+    count = max(1, demand.conditions.mid_points)
     middles = tuple(
-        Histogram(number, 11, 12, "MidIOPS", "" if wanted == 1 else f".{number - 2}")
-        for number in range(3, 3 + wanted)
+        Histogram(number, 11, 12, "MidIOPS", "" if count == 1 else f".{number - 2}")
+        for number in range(3, 3 + count)
     )
     return (Histogram(1, 9, 10, "MaxIOPS"), *middles, Histogram(2, 13, 14, "MinIOPS"))
 

@@ -275,7 +275,7 @@ def _relative_error(point: PointResults) -> float:
 
 
 def _of_choice(one: Measured, alike: Sequence[PointResults]) -> Uncertainty | None:
-    """Of points that can't be told apart the scatter is one, and the one chosen is too high by choice."""
+    """Of points that can't be distinguished the scatter is one, and the one chosen is too high by choice."""
     if len(alike) < 2 or one.value is None:
         return one.uncertainty
     error = math.sqrt(fmean(_relative_error(point) ** 2 for point in alike))

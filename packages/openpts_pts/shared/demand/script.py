@@ -99,7 +99,7 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
         conditions, _WIPC_BLOCK_SIZE_BYTES, wipc_bytes, tc=tc, qd=qd, phase=Phase.WIPC
     )
 
-    # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test goes on either way
+    # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test continues either way
     yield from tracking.until_steady(
         tracking.Tracking(
             phase=Phase.WDPC,

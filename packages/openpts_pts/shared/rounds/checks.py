@@ -123,14 +123,14 @@ def order(expected: Points) -> Callable[[Evidence], Finding]:
 
     def check(evidence: Evidence) -> Finding:
         skipped = evidence.conditions(RoundConditions).skipped_block_sizes_bytes
-        wanted = [point for point in expected if point[1] not in skipped]
+        required = [point for point in expected if point[1] not in skipped]
         rounds = evidence.rounds(Phase.ROUND)
-        wrong = [found for found in rounds if _points_of(found, evidence.manifest.target.scale) != wanted]
+        wrong = [found for found in rounds if _points_of(found, evidence.manifest.target.scale) != required]
         if not rounds:
             return not_reached("no round was completed")
         if wrong:
             return deviated("the order of the loops", f"another order in round {wrong[0].number}")
-        return met(f"{len(rounds)} rounds of {len(wanted)} elements, all in that order")
+        return met(f"{len(rounds)} rounds of {len(required)} elements, all in that order")
 
     return check
 

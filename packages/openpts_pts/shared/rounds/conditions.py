@@ -150,7 +150,7 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
 
     @property
     def full_minute_ns(self) -> int:
-        """Length of an element where the short form goes on at full length."""
+        """Length of an element where the short form continues at full length."""
         return round(60 * NS_PER_S * self.time_scale)
 
     @property

@@ -45,7 +45,7 @@ def following_round(
     """The steps of the next round, and whether each variable and key value is known ``within`` such a share.
 
     ``lengths_ns`` are those of a short element and of one of a minute. Where the minute of the first round
-    went on as it began, a short element shows the same, and all that follow are short: some drives take
+    continued as it began, a short element shows the same, and all that follow are short: some drives take
     longer than that to get used to a load, and look steady in each short element.
 
     An element that is still on its way when it ends, in three rounds alike, becomes a minute: write buffers

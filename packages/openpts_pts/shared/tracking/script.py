@@ -1,7 +1,7 @@
 """A continuous stimulus, judged by single minutes: WSAT, and preconditioning of HIR, CBW and DIRTH.
 
 The tracked minutes begin 30 minutes apart, with minute 1: minutes 1, 31, 61 and so on (PTS 10.3.2, 11.2 step
-3.2, 13.2 step 3.2.2; openpts' reading for WSAT too). Between them the stimulus goes on without a break, so
+3.2, 13.2 step 3.2.2; openpts' reading for WSAT too). Between them the stimulus continues without a break, so
 tracking round k is what lies between two tracked minutes, and the tracked minute at its end.
 """
 

@@ -65,7 +65,7 @@ def test_what_is_appended_is_shown(tmp_path) -> None:
 
     async def finish(app: RunScreen, _pilot: Pilot[None]) -> None:
         write(tmp_path, iter([lines.RunFinished(at=AT, state="complete", reason=None)]))
-        app.look()
+        app.read_events()
 
     assert "run complete" in driven(tmp_path, (80, 24), finish)
 

@@ -107,7 +107,7 @@ _BACKGROUND: Final = Measure[MediaWrites](
 
 
 def media_measures(work: DriveWork) -> Iterator[Measured]:
-    """Of the whole run, of all rests, and of each part; none where writes to the media are not known."""
+    """Of the entire run, of all rests, and of each part; none where writes to the media are not known."""
     if not work.stretches:
         return
     whole = MediaWrites.of_run(work)

@@ -87,7 +87,7 @@ class PhaseWork(Struct, frozen=True, dict=True):
     """All steps of a part with one stimulus: what they did, and the energy that it took.
 
     ``largest_mean_w`` is the largest mean of any second in them (PCM-1 of OCP), ``peak_w`` the largest of any
-    100 us (PCM-2); None where no meter told that.
+    100 us (PCM-2); None where no meter reported that.
     """
 
     name: str
@@ -186,10 +186,10 @@ class DriveWork(Struct, frozen=True, dict=True):
         if found := series.get(EXTERNAL_POWER):
             return self._external(found)
         if found := series.get(DRIVE_POWER):
-            told = self.run.manifest.telemetry.get("drive power")
+            source = self.run.manifest.telemetry.get("drive power")
             return WattMeter(
                 found.t_ns, found.values
-            ), f"the drive's own report: {told.value if told else ''}"
+            ), f"the drive's own report: {source.value if source else ''}"
         return None
 
     def _external(self, found: TelemetrySeries) -> tuple[Meter, str]:
@@ -211,7 +211,7 @@ class DriveWork(Struct, frozen=True, dict=True):
 
     @cached_property
     def peak_series(self) -> TelemetrySeries | None:
-        """Peaks that the operator's meter has told; None where it tells none."""
+        """Peaks that the operator's meter reported; None where it reports none."""
         return self.run.telemetry_series.get(EXTERNAL_PEAK)
 
     @cached_property
@@ -295,7 +295,7 @@ class DriveWork(Struct, frozen=True, dict=True):
 
     @cached_property
     def logged(self) -> Span | None:
-        """The whole run, by the log before and after it; None where that counts too coarsely, or not."""
+        """The entire run, by the log before and after it; None where that counts too coarsely, or not."""
         before, after = around(self.run.health)
         if before is None or after is None:
             return None

@@ -27,14 +27,14 @@ if TYPE_CHECKING:  # the run has loaded them
     from openpts.gauge import Gauge
     from openpts.journal import Entry
     from openpts.journal_lock import JournalSnapshot
-    from openpts.programs import Run as RunProgram
+    from openpts.programs import ProgramRunner as RunProgram
     from openpts.record.health import TelemetryPoint
     from openpts.record.manifest import Manifest
     from openpts.record.reader import Run
     from openpts.record.spooling_writer import SpoolingWriter
     from openpts.runner.device_under_test import DeviceUnderTest
     from openpts.runner.events import Event, Listener
-    from openpts.runner.order import Order
+    from openpts.runner.order import RunSettings
     from openpts.system_files import SystemRoots
     from openpts.vocabulary.deviation import Deviation
     from openpts.vocabulary.facts import Facts
@@ -45,7 +45,7 @@ if TYPE_CHECKING:  # the run has loaded them
 class RunContext(Struct):
     """What is known of a run: ``order`` and ``device`` from the first moment on, the rest as it comes."""
 
-    order: "Order"
+    order: "RunSettings"
     device: "DeviceUnderTest"
     folder: Path = Path()
     demand: "Demand | None" = None
@@ -100,7 +100,7 @@ class Concern:
         del run
         return nullcontext()
 
-    def check(self, order: "Order") -> None:
+    def check(self, order: "RunSettings") -> None:
         """Raise OpenptsError for what can't be done, before anything is changed."""
 
     def facts(self, run: RunContext) -> "Mapping[str, Facts]":
@@ -199,13 +199,13 @@ class Concerns:
         }
 
     @contextmanager
-    def around_run(self, order: "Order", device: "DeviceUnderTest") -> Iterator[None]:
+    def around_run(self, order: "RunSettings", device: "DeviceUnderTest") -> Iterator[None]:
         """See Concern."""
         self.run = RunContext(order, device)
         with self._around("around_run"):
             yield
 
-    def check(self, order: "Order") -> None:
+    def check(self, order: "RunSettings") -> None:
         """See Concern."""
         self._every("check", order)
 

@@ -93,7 +93,7 @@ OWN: Final = "openpts"
 """The distribution of openpts itself: its plug-ins come in by the same door."""
 
 
-class Package(Struct, frozen=True, eq=False):
+class InstalledPlugin(Struct, frozen=True, eq=False):
     """An installed plug-in; ``folder`` has its metadata, ``entries`` are its entry points by their names."""
 
     name: str
@@ -133,7 +133,7 @@ class Offer(Struct, frozen=True):
     kind: str
     name: str
     where: str
-    package: Package
+    package: InstalledPlugin
 
     def __str__(self) -> str:
         return f"{self.kind} {self.name!r} of the plug-in {self.package}"
@@ -189,17 +189,17 @@ class Listing(Struct, frozen=True):
 
 
 @cache
-def packages() -> tuple[Package, ...]:
+def packages() -> tuple[InstalledPlugin, ...]:
     """All plug-ins, openpts' own first; of two versions of one the first in ``sys.path``, as for Python.
 
     Metadata are read by hand: importlib.metadata takes a third of the time of a start.
     """
-    found: dict[str, Package] = {}
+    found: dict[str, InstalledPlugin] = {}
     for place in dict.fromkeys(path or "." for path in sys.path):
         for folder in _metadata_folders(place):
             if entries := _entries(f"{place}/{folder}/entry_points.txt"):
                 name, _, version = folder.removesuffix(".dist-info").rpartition("-")
-                package = Package(name.replace("_", "-"), version, Path(place, folder), entries)
+                package = InstalledPlugin(name.replace("_", "-"), version, Path(place, folder), entries)
                 found.setdefault(name.lower(), package)
     return tuple(sorted(found.values(), key=lambda package: not package.is_own))
 
@@ -288,11 +288,11 @@ def plugin_facts(*, sampling: bool) -> "Facts":
     }
 
 
-_LOADED: Final[dict[str, Package]] = {}
+_LOADED: Final[dict[str, InstalledPlugin]] = {}
 
 
 @cache
-def _listing(found: tuple[Package, ...]) -> Listing:
+def _listing(found: tuple[InstalledPlugin, ...]) -> Listing:
     where = next((package.entries.get("listing") for package in found if package.is_own), None)
     return Listing() if where is None else imported(where)
 

@@ -1,6 +1,6 @@
 """Other people's programs that openpts asks for help: by argument list, with a time limit, and no shell.
 
-Callers take ``Run`` as an argument, so that a test can hand in answers that were recorded on
+Callers take ``ProgramRunner`` as an argument, so that a test can hand in answers that were recorded on
 hardware that no test machine has.
 """
 
@@ -86,7 +86,7 @@ class Reply(Struct, frozen=True):
         return printable(text[:_LONGEST_COMPLAINT]) or f"exit status {self.returncode} and no word"
 
 
-class Run(Protocol):
+class ProgramRunner(Protocol):
     """Runs one program to its end; see run_program."""
 
     def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:

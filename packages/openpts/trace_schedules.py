@@ -14,16 +14,16 @@ from openpts import _native
 from openpts.errors import UsageError
 from openpts.temporary_folder import temporary_folder
 from openpts.units import KIB, MIB
-from openpts.vocabulary.replay import Conflicts, Preparation, Replay, ReplayMode
+from openpts.vocabulary.replay import Conflicts, Replay, ReplayMode, ReplayPreparation
 
 
-class Zones(Struct, frozen=True):
+class ZoneMapping(Struct, frozen=True):
     """A mapping by a table: first byte and end in the trace, first byte on the target."""
 
     zones: tuple[tuple[int, int, int], ...]
 
 
-class Plan(Struct, frozen=True, kw_only=True):
+class SchedulePlan(Struct, frozen=True, kw_only=True):
     """How a trace is prepared, as the native module takes it.
 
     The part of the target that it goes to begins at ``base_bytes``, a multiple of the granule, and has
@@ -38,7 +38,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     shift_bytes: int = 0
     sector_bytes: int
     unaligned: str = "round"
-    mapping: str | Zones
+    mapping: str | ZoneMapping
     granule_bytes: int = 64 * KIB
     speed: tuple[int, int] = (1, 1)
     max_idle_ns: int | None = None
@@ -66,7 +66,7 @@ class Prepared(Struct, frozen=True, kw_only=True):
     by_operation: dict[str, int]
     read_ranges: tuple[tuple[int, int], ...]
     touched_ranges: tuple[tuple[int, int], ...]
-    preparation: Preparation
+    preparation: ReplayPreparation
 
     def replay(self, mode: ReplayMode, conflicts: Conflicts) -> Replay:
         """To be played so."""
@@ -105,7 +105,7 @@ def _new_file() -> Path:
 
 
 @cache
-def prepared(path: str, plan: Plan) -> Prepared:
+def prepared(path: str, plan: SchedulePlan) -> Prepared:
     """The schedule of a trace. Raises UsageError for one that can't be read or does not fit."""
     out = _new_file()
     try:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from openpts.device.guard.consent import unconfirmed
 from openpts.device.guard.rules import SIGNATURE_RULE
-from openpts.device.guard.verdict import Safety, Verdict, verdict_on
+from openpts.device.guard.verdict import GuardVerdict, Safety, verdict_on
 from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import OpenptsError, RefusedError, UsageError
@@ -136,7 +136,7 @@ def _simulated(written: WrittenDrive, drive: LocatedDrive, roots: SystemRoots) -
     return _as_written(found)
 
 
-def _judged(found: ChosenDrive, verdict: Verdict, consent: Consent) -> ChosenDrive:
+def _judged(found: ChosenDrive, verdict: GuardVerdict, consent: Consent) -> ChosenDrive:
     waived = SIGNATURE_RULE.rule_id if consent.erase_signatures else ""
     refusals = [one for one in verdict.refusals if one.rule_id != waived]
     if consent.overwrite_file and found.drive is not None and found.drive.device is None:

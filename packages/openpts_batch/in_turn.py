@@ -29,7 +29,7 @@ from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.driver import driver_of
 from openpts.runner.events import Listener
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.executor import EntryOutput, Executor
@@ -46,7 +46,7 @@ class SuitePart(Struct, frozen=True):
     """A test and the order for its run; the run folder is inside that of the suite."""
 
     test: Procedure
-    order: Order
+    order: RunSettings
 
     def entry(self, number: int) -> BatchEntry:
         """The part in a suite that begins, with the conditions that it is to have."""
@@ -67,7 +67,7 @@ class InTurn(Executor):
 
     parts: Sequence[SuitePart]
     judge: Callable[[Path], None] = _no_judge
-    listeners: Callable[[Order], Sequence[Listener]] = lambda _: ()
+    listeners: Callable[[RunSettings], Sequence[Listener]] = lambda _: ()
     _kept: ExitStack = field(default_factory=ExitStack)
 
     def run(self) -> Batch:

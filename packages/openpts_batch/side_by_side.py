@@ -28,7 +28,7 @@ from openpts.record.batch import DONE, Batch, BatchEntry, folder_word
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
 from openpts.run_folder_files import open_file, open_to_append
-from openpts.runner.event_lines import EventLine, StreamFinished
+from openpts.runner.event_lines import EventLine, StreamFinishedLine
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import printable
 from openpts.vocabulary.run_request import RunRequest
@@ -241,7 +241,7 @@ class SideBySide(Executor):
                 timeout_s = 0.0
                 with suppress(msgspec.MsgspecError):  # the beginning of a line, of a run that was killed
                     line = self._decoder.decode(raw)
-                    if isinstance(line, StreamFinished) and index in self._running:
+                    if isinstance(line, StreamFinishedLine) and index in self._running:
                         self._running[index].error = line.error
                     self.listener(EntryOutput(index, line))
 

@@ -17,16 +17,16 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts_check.check import CheckConditions
 from openpts_check.circumstances import Circumstances
-from openpts_check.purpose import Asked, Figure, Purpose, Seen, purpose_named
+from openpts_check.purpose import Asked, CheckPurpose, PurposeFigure, Seen, purpose_named
 from openpts_pages.texts import fact_text
 
 WORDS: Final = {Judgement.PASS: "YES", Judgement.FAIL: "NO", Judgement.NO_VERDICT: "CAN'T SAY"}
 
 
-class Answered(Struct, frozen=True):
+class JudgedFigure(Struct, frozen=True):
     """A figure with its verdict: ``value`` of all repeats together, ``values`` of each."""
 
-    figure: Figure
+    figure: PurposeFigure
     value: float | None
     values: tuple[float, ...]
     judgement: Judgement
@@ -90,13 +90,13 @@ class ShownValues(Struct, frozen=True):
         return f"{self.label}: {', '.join(known)} {self.unit}"
 
 
-class Answer(Struct, frozen=True):
+class CheckAnswer(Struct, frozen=True):
     """What a run says to its question. ``whole`` is what all repeats measured together."""
 
-    purpose: Purpose
+    purpose: CheckPurpose
     conditions: CheckConditions
     judgement: Judgement
-    figures: tuple[Answered, ...]
+    figures: tuple[JudgedFigure, ...]
     shown: tuple[ShownValues, ...]
     sure: tuple[str, ...]
     advice: tuple[str, ...]
@@ -120,7 +120,7 @@ class Answer(Struct, frozen=True):
                 return "; ".join(dict.fromkeys(one.reason for one in decisive)) or "no figure answers"
 
 
-def answer_of(run: Run) -> Answer:
+def answer_of(run: Run) -> CheckAnswer:
     """The answer that a record gives; none where its purpose is not installed here."""
     conditions = run.conditions(CheckConditions)
     purpose = _purpose_of(conditions.purpose)
@@ -131,7 +131,7 @@ def answer_of(run: Run) -> Answer:
     limits = [one.limit for one in figures]
     failing = [one.figure.remedy for one in figures if one.judgement is Judgement.FAIL]
     unknown = [one for one in figures if one.judgement is Judgement.NO_VERDICT]
-    return Answer(
+    return CheckAnswer(
         purpose=purpose,
         conditions=conditions,
         judgement=whole_of(limits),
@@ -153,14 +153,14 @@ _BOTH_SIDES: Final = "the repeats lie on both sides of the bound"
 _DONE: Final = "nothing: ask again when the disk is fuller, hotter or older, and compare (`openpts compare`)"
 
 
-def _purpose_of(name: str) -> Purpose:
+def _purpose_of(name: str) -> CheckPurpose:
     try:
         return purpose_named(name)
     except UsageError as error:
-        return Purpose(name, name, str(error), 0, 0, 0.0, lambda _asked: (), ())
+        return CheckPurpose(name, name, str(error), 0, 0, 0.0, lambda _asked: (), ())
 
 
-def _seen(run: Run, purpose: Purpose, conditions: CheckConditions) -> tuple[list[Seen], Seen]:
+def _seen(run: Run, purpose: CheckPurpose, conditions: CheckConditions) -> tuple[list[Seen], Seen]:
     """What each repeat measured, and all of them together."""
     loads = purpose.loads(_asked(conditions))
     again = [load.name for load in loads if not load.once]
@@ -191,23 +191,25 @@ def _by_name(steps: Sequence[StepRecord], names: Sequence[str]) -> Mapping[str, 
     return found
 
 
-def _answered(figure: Figure, repeats: Sequence[Seen], whole: Seen, around_it: Circumstances) -> Answered:
+def _answered(
+    figure: PurposeFigure, repeats: Sequence[Seen], whole: Seen, around_it: Circumstances
+) -> JudgedFigure:
     value = figure.of(whole)
     each = [figure.of(seen) for seen in repeats] if figure.needs_repeats else []
     values = tuple(one for one in each if one is not None)
     if value is None or len(values) < len(each):
-        return Answered(figure, value, values, Judgement.NO_VERDICT, figure.absent)
+        return JudgedFigure(figure, value, values, Judgement.NO_VERDICT, figure.absent)
     kept = {figure.bound.keeps(one) for one in (*values, value)}
     if len(kept) > 1:
-        return Answered(figure, value, values, Judgement.NO_VERDICT, _BOTH_SIDES)
+        return JudgedFigure(figure, value, values, Judgement.NO_VERDICT, _BOTH_SIDES)
     judgement = Judgement.PASS if kept == {True} else Judgement.FAIL
     if doubt := around_it.doubt(figure, kept=judgement is Judgement.PASS):
-        return Answered(figure, value, values, Judgement.NO_VERDICT, doubt)
-    return Answered(figure, value, values, judgement)
+        return JudgedFigure(figure, value, values, Judgement.NO_VERDICT, doubt)
+    return JudgedFigure(figure, value, values, judgement)
 
 
 def _sure(
-    run: Run, figures: Sequence[Answered], conditions: CheckConditions, around_it: Circumstances
+    run: Run, figures: Sequence[JudgedFigure], conditions: CheckConditions, around_it: Circumstances
 ) -> Iterator[str]:
     """How far the answer can be trusted, most important first."""
     if run.manifest.state is not RunState.COMPLETE:
@@ -224,7 +226,7 @@ def _sure(
         yield "the disk is a virtual one: memory of the machine below may have answered for it"
 
 
-def _to_find_out(unknown: Sequence[Answered], around_it: Circumstances) -> Iterator[str]:
+def _to_find_out(unknown: Sequence[JudgedFigure], around_it: Circumstances) -> Iterator[str]:
     if not unknown:
         return
     yield from around_it.remedies

@@ -11,7 +11,7 @@ from openpts.procedures.kit.host_limits import limited_times
 from openpts.record.health import around
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.phase import Phase
-from openpts_check.purpose import Figure
+from openpts_check.purpose import PurposeFigure
 from openpts_check.witness import DEVICE_READS
 
 # of what the engine has read: a disk that gave out less than that was not asked for the rest
@@ -35,7 +35,7 @@ class Circumstances(Struct, frozen=True):
         """By the record of a run."""
         return cls(_cached_share(run), _limited_words(run), _is_throttled(run))
 
-    def doubt(self, figure: Figure, *, kept: bool) -> str:
+    def doubt(self, figure: PurposeFigure, *, kept: bool) -> str:
         """Why the figure may be another one than the disk's; empty where it can only be better or is not."""
         if kept:
             return self._cache_words if figure.of_reads and self.cached is not None else ""

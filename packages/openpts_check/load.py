@@ -25,13 +25,13 @@ class Rate(Struct, frozen=True):
     text: str
 
 
-class Program(Struct, frozen=True):
+class LoadProgram(Struct, frozen=True):
     """A program of the operator's that is run while it is measured what it writes."""
 
     arguments: tuple[str, ...]
 
 
-def like(text: str, capacity_bytes: int) -> Rate | Program:
+def like(text: str, capacity_bytes: int) -> Rate | LoadProgram:
     """A rate (``50GB/day``, ``0.3 DWPD``), a trace's, or a program with its arguments, without a shell.
 
     Raises UsageError for what is none of them, TraceError for a trace that can't be read.
@@ -42,7 +42,7 @@ def like(text: str, capacity_bytes: int) -> Rate | Program:
         return Rate(parse_size_bytes(rate["amount"].replace(" ", "")) / _PER[rate["per"]], "as stated")
     arguments = shlex.split(text)
     if arguments and shutil.which(arguments[0]):
-        return Program(tuple(arguments))
+        return LoadProgram(tuple(arguments))
     path = Path(text)
     if not path.is_file():
         raise UsageError(

@@ -71,7 +71,7 @@ class Seen(Struct, frozen=True):
         return self.loads.get(load, ())
 
 
-class Bound(Struct, frozen=True):
+class PublishedBound(Struct, frozen=True):
     """What a figure is held against, in the figure's unit, and where that was published."""
 
     value: float
@@ -87,7 +87,7 @@ class Bound(Struct, frozen=True):
         return value >= self.value if self.is_least else value <= self.value
 
 
-class Figure(Struct, frozen=True):
+class PurposeFigure(Struct, frozen=True):
     """A figure that answers: how it is found in what a repeat measured, and what to do where it fails.
 
     ``of`` gives None where too little was measured, for the reason ``absent``. ``of_reads``: a page cache
@@ -99,7 +99,7 @@ class Figure(Struct, frozen=True):
     label: str
     unit: str
     of: Callable[[Seen], float | None]
-    bound: Bound
+    bound: PublishedBound
     remedy: str
     decimals: int = 2
     absent: str = "not measured"
@@ -116,7 +116,7 @@ class Shown(Struct, frozen=True):
     of: tuple[tuple[str, Callable[[Seen], float | None]], ...]
 
 
-class Purpose(Struct, frozen=True):
+class CheckPurpose(Struct, frozen=True):
     """A question that people ask of a disk in use.
 
     ``size_bytes`` is the size of the file that it would like, ``least_bytes`` what it can't do without;
@@ -132,7 +132,7 @@ class Purpose(Struct, frozen=True):
     least_bytes: int
     load_s: float
     loads: Callable[[Asked], tuple[Load, ...]]
-    figures: tuple[Figure, ...]
+    figures: tuple[PurposeFigure, ...]
     shown: tuple[Shown, ...] = ()
     fills: bool = True
     repeats: int = 3
@@ -152,7 +152,7 @@ def purpose_names() -> tuple[str, ...]:
     return (*(name for name in _LISTED if name in found), *sorted(found - set(_LISTED)))
 
 
-def purpose_named(name: str) -> Purpose:
+def purpose_named(name: str) -> CheckPurpose:
     """A purpose by one of its names, imported now.
 
     Raises UsageError for one that is not there, PluginError for a broken one.
@@ -160,5 +160,5 @@ def purpose_named(name: str) -> Purpose:
     offer = offers(Kind.PURPOSE).get(_ALSO.get(name, name))
     if offer is None:
         raise UsageError(f"no purpose is called {name!r}: there are {', '.join(purpose_names())}")
-    found: Purpose = load(offer)
+    found: CheckPurpose = load(offer)
     return found

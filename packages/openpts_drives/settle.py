@@ -24,7 +24,7 @@ _TICK_S: Final = 0.1
 _SEED: Final = 0  # of the places that are read: others each time would tell nothing more
 
 
-class SettlingOrder(Struct, frozen=True):
+class SettlingRequest(Struct, frozen=True):
     """What to wait for, on which device; reads go to ``active_range``."""
 
     target: str
@@ -50,7 +50,7 @@ SettlingListener = Callable[[SettlingStarted | IdleObserved], None]
 
 
 # SOL-DEV-03
-def wait_until_settled(order: SettlingOrder, on_event: SettlingListener) -> SettlingCourse:
+def wait_until_settled(order: SettlingRequest, on_event: SettlingListener) -> SettlingCourse:
     """Wait until the device has come to rest, or the rule's longest time is over.
 
     Raises OpenptsError; InterruptedRunError on Ctrl-C, after what was seen until then was reported.

@@ -111,7 +111,7 @@ _STOP_LIMIT_S: Final = 3.0
 _MOST_TIMES: Final = 3
 
 
-class Case(Struct, frozen=True):
+class CrosscheckCase(Struct, frozen=True):
     """A stimulus under the name by which it is chosen.
 
     ``pinned``: both engines issue it on one and the same processor, and the scheduler has no choice.
@@ -127,11 +127,11 @@ class Case(Struct, frozen=True):
         return self.stimulus.changes_target
 
 
-class CrosscheckOrder(Struct, frozen=True):
+class CrosscheckRequest(Struct, frozen=True):
     """What is compared. ``step`` makes the step of a stimulus; ``io_path`` None: what suits the target."""
 
     target: str
-    cases: tuple[Case, ...]
+    cases: tuple[CrosscheckCase, ...]
     step: Callable[[Stimulus], Step]
     repeats: int
     seed: int
@@ -151,7 +151,7 @@ class CrosscheckStarted(Struct, frozen=True):
 class PairMeasured(Struct, frozen=True):
     """One stimulus was measured by both; ``number`` counts pairs from 1."""
 
-    case: Case
+    case: CrosscheckCase
     number: int
     of: int
     first: Sample
@@ -163,15 +163,15 @@ CrosscheckListener = Callable[[CrosscheckEvent], None]
 Engines = tuple[Engine, Engine]
 
 
-class Comparison(Struct, frozen=True):
+class StimulusComparison(Struct, frozen=True):
     """The figures of one stimulus: first engine through second."""
 
-    case: Case
+    case: CrosscheckCase
     iops: PairedRatio
     mean_latency_ns: PairedRatio
 
 
-def crosscheck(order: CrosscheckOrder, emit: CrosscheckListener) -> list[Comparison]:
+def crosscheck(order: CrosscheckRequest, emit: CrosscheckListener) -> list[StimulusComparison]:
     """Compare the native engine with fio. Reads need no consent; they cannot write.
 
     Raises OpenptsError; what fio cannot express, and a missing fio, before anything is issued.
@@ -196,8 +196,8 @@ def crosscheck(order: CrosscheckOrder, emit: CrosscheckListener) -> list[Compari
 
 
 def compare(
-    engines: Mapping[bool, Engines], order: CrosscheckOrder, emit: CrosscheckListener
-) -> list[Comparison]:
+    engines: Mapping[bool, Engines], order: CrosscheckRequest, emit: CrosscheckListener
+) -> list[StimulusComparison]:
     """Measure all pairs on two engines, those of pinned stimuli on the two under True.
 
     Raises RunFailedError if one fails, InterruptedRunError on Ctrl-C.
@@ -247,9 +247,9 @@ def _measured_once(engine: Engine, step: Step, stop: StopSignals) -> Sample:
     return sample
 
 
-def _comparison(case: Case, pairs: Sequence[tuple[Sample, Sample]]) -> Comparison:
+def _comparison(case: CrosscheckCase, pairs: Sequence[tuple[Sample, Sample]]) -> StimulusComparison:
     first, second = zip(*pairs, strict=True)
-    return Comparison(
+    return StimulusComparison(
         case,
         iops=paired_ratio([sample.iops for sample in first], [sample.iops for sample in second]),
         mean_latency_ns=paired_ratio(_mean_latencies_ns(first), _mean_latencies_ns(second)),
@@ -261,7 +261,7 @@ def _mean_latencies_ns(samples: Sequence[Sample]) -> list[float]:
 
 
 @contextmanager
-def _native_and_fio(order: CrosscheckOrder, target: OpenTarget, cpu: int | None) -> Iterator[Engines]:
+def _native_and_fio(order: CrosscheckRequest, target: OpenTarget, cpu: int | None) -> Iterator[Engines]:
     """The native engine and fio on the target, their threads on ``cpu`` or where the scheduler puts them."""
     stimuli = [case.stimulus for case in order.cases]
     demand = Demand(
@@ -316,9 +316,9 @@ def _notes(first: Facts, second: Facts, target: OpenTarget) -> tuple[str, ...]:
 
 def _case(
     name: str, pattern: AccessPattern, block_size_bytes: int, read_pct: int, qd: int, *, pinned: bool = False
-) -> Case:
+) -> CrosscheckCase:
     everywhere = ActiveRange()
-    return Case(name, Stimulus.of(pattern, block_size_bytes, read_pct, 1, qd, everywhere), pinned)
+    return CrosscheckCase(name, Stimulus.of(pattern, block_size_bytes, read_pct, 1, qd, everywhere), pinned)
 
 
 READS: Final = (

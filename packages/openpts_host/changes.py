@@ -11,7 +11,7 @@ from msgspec import Struct, field
 
 from openpts.journal import Entry, Journal, JournalError, Owner
 from openpts.journal_lock import journal_lock, turn_if_possible
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change, ChangeReport, Means
 from openpts_host.services import active_units
@@ -50,7 +50,7 @@ class HostChanger(Struct, frozen=True):
     roots: SystemRoots
     journal: Journal
     until: str
-    run: Run = run_program
+    run: ProgramRunner = run_program
     entries: list[Entry] = field(default_factory=list)
 
     def make(self, changes: Sequence[Change]) -> tuple[ChangeReport, ...]:
@@ -156,7 +156,7 @@ def _stopped_by(others: Sequence[Entry], changes: Sequence[Change]) -> Iterator[
             yield Change(other.subject["key"], Means.UNIT, place, STOPPED)
 
 
-def put_back_setting(entry: Entry, roots: SystemRoots, run: Run) -> str:
+def put_back_setting(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:
     """Put back one setting; the line tells what became of it. Raises HostSettingError."""
     place, value = entry.subject["place"], entry.found["value"]
     if entry.owner.boot_id != Owner.this_process(roots).boot_id:
@@ -178,7 +178,7 @@ def put_back_setting(entry: Entry, roots: SystemRoots, run: Run) -> str:
     return f"{place}: {value} again"
 
 
-def _systemctl(verb: str, unit: str, run: Run) -> None:
+def _systemctl(verb: str, unit: str, run: ProgramRunner) -> None:
     try:
         answer = run(("systemctl", verb, unit), _UNIT_TIMEOUT_S, to_the_end=True)
     except ProgramError as error:

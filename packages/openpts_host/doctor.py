@@ -9,7 +9,7 @@ from openpts.device.file_system import device_below
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.journal import Journal
-from openpts.programs import Run, run_program
+from openpts.programs import ProgramRunner, run_program
 from openpts.runner.healing import Healing, heal
 from openpts.system_files import SystemRoots, read_lines
 from openpts.vocabulary.facts import Fact, Facts
@@ -43,7 +43,7 @@ class Doctor(Struct, frozen=True):
     scenario: Scenario
     roots: SystemRoots
     disk: BlockDevice | None = None
-    run: Run = run_program
+    run: ProgramRunner = run_program
 
     @classmethod
     def for_target(cls, text: str | None, scenario: Scenario, roots: SystemRoots) -> "Doctor":
@@ -87,7 +87,7 @@ class Doctor(Struct, frozen=True):
         return changes if self.disk is None else (*changes, *link_changes(self.disk, self.scenario))
 
 
-def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tuple[Healing, ...]:
+def restore(journal: Journal, roots: SystemRoots, run: ProgramRunner = run_program) -> tuple[Healing, ...]:
     """Put back what was changed on this host and its drives and is in use by no run. Raises JournalError.
 
     Passwords apart: those are for `openpts purge --unlock`.

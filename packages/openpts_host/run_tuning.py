@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from openpts.journal import Journal
-from openpts.programs import Run, run_program
+from openpts.programs import ProgramRunner, run_program
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 from openpts_host.advice.machine import SHALLOW_US
@@ -22,7 +22,7 @@ def tuned_host(
     scenario: Scenario,
     roots: SystemRoots,
     journal: Journal,
-    run: Run = run_program,
+    run: ProgramRunner = run_program,
 ) -> Iterator[tuple[ChangeReport, ...]]:
     """The host with these changes and what only a living process can hold, for the time of the block.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from openpts.programs import ProgramError, Run, find_program, run_program
+from openpts.programs import ProgramError, ProgramRunner, find_program, run_program
 from openpts.system_files import SystemRoots, printable, read_text
 from openpts.vocabulary.facts import Fact, Facts
 from openpts_host.activities import running_updaters
@@ -55,7 +55,7 @@ MAINTENANCE_UNITS: Final = (
 )
 
 
-def service_facts(roots: SystemRoots, run: Run = run_program) -> Facts:
+def service_facts(roots: SystemRoots, run: ProgramRunner = run_program) -> Facts:
     """Timers and services under the keys of the host audit; without systemd nothing can start so."""
     active, source = active_units((*TRIM_UNITS, *UPDATE_UNITS, *MAINTENANCE_UNITS), roots, run)
     updaters = running_updaters(roots)
@@ -67,7 +67,7 @@ def service_facts(roots: SystemRoots, run: Run = run_program) -> Facts:
 
 
 def active_units(
-    units: Sequence[str], roots: SystemRoots, run: Run = run_program
+    units: Sequence[str], roots: SystemRoots, run: ProgramRunner = run_program
 ) -> tuple[tuple[str, ...] | None, str]:
     """The active ones of ``units``, with the source; None if unknown."""
     if not _runs_systemd(roots):
@@ -90,7 +90,7 @@ def _runs_systemd(roots: SystemRoots) -> bool:
     return read_text(roots.proc / "1/comm") == "systemd"
 
 
-def sleep_inhibitors(roots: SystemRoots, run: Run = run_program) -> Mapping[str, str] | None:
+def sleep_inhibitors(roots: SystemRoots, run: ProgramRunner = run_program) -> Mapping[str, str] | None:
     """Who forbids the machine to sleep, with why; None where there is no list of them.
 
     logind answers with structures of what, who, why, mode, user and process (org.freedesktop.login1).

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from openpts.programs import Run, run_program
+from openpts.programs import ProgramRunner, run_program
 from openpts.system_files import SystemRoots, read_integer, read_text
 from openpts.vocabulary.facts import Fact, Facts
 from openpts_host.activities import activity_facts, load_facts
@@ -169,7 +169,9 @@ def _masked(unit: Path) -> bool:
     return unit.is_symlink() and str(unit.readlink()) == "/dev/null"
 
 
-def host_settings(roots: SystemRoots, disk_number: str | None = None, run: Run = run_program) -> Facts:
+def host_settings(
+    roots: SystemRoots, disk_number: str | None = None, run: ProgramRunner = run_program
+) -> Facts:
     """Settings and states under the keys of the host audit, those of the drive's own way apart.
 
     ``disk_number`` is ``major:minor`` of the drive that is measured. Without root; never raises. Files only,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.system_files import SystemRoots, printable, read_text
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -34,7 +34,7 @@ def software_facts(roots: SystemRoots) -> Facts:
     }
 
 
-def program_facts(run: Run = run_program) -> Facts:
+def program_facts(run: ProgramRunner = run_program) -> Facts:
     """The programs that openpts may ask for help with a drive, all at once; never raises."""
     with ThreadPoolExecutor(len(_PROGRAMS)) as threads:
         versions = threads.map(lambda command: _version(command, run), _PROGRAMS.values())
@@ -50,7 +50,7 @@ def _openpts() -> Fact:
         return Fact("openpts", "no package metadata: it runs from a source tree that isn't installed")
 
 
-def _version(command: Sequence[str], run: Run) -> Fact:
+def _version(command: Sequence[str], run: ProgramRunner) -> Fact:
     """The first line of what the program says of itself."""
     source = " ".join(command)
     try:

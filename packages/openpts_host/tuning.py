@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from openpts.programs import Run, run_program
+from openpts.programs import ProgramRunner, run_program
 from openpts.system_files import SystemRoots, read_text
 from openpts.vocabulary.tuning import Change, Means, Scenario
 from openpts_host.advice.machine import SHALLOW_US
@@ -12,7 +12,7 @@ from openpts_host.services import MAINTENANCE_UNITS, TRIM_UNITS, UPDATE_UNITS, a
 
 
 def host_changes(
-    roots: SystemRoots, scenario: Scenario, *, lasting: bool, run: Run = run_program
+    roots: SystemRoots, scenario: Scenario, *, lasting: bool, run: ProgramRunner = run_program
 ) -> tuple[Change, ...]:
     """All changes for the scenario, also those that are made already, in the order in which to make them.
 
@@ -75,7 +75,7 @@ def _sleep_states(cpus: Path) -> Iterator[Change]:
 
 
 # SOL-OS-14 to 16, SOL-GEN-09
-def _units(roots: SystemRoots, run: Run) -> Iterator[Change]:
+def _units(roots: SystemRoots, run: ProgramRunner) -> Iterator[Change]:
     """Timers only: a service that installs software at this moment is left to its end."""
     groups = (("trim_timer", TRIM_UNITS), ("updates", UPDATE_UNITS), ("maintenance", MAINTENANCE_UNITS))
     timers = {unit: key for key, units in groups for unit in units if unit.endswith(".timer")}

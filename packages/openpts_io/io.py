@@ -22,7 +22,7 @@ from openpts_io.io_spellings import in_own_words
 
 if TYPE_CHECKING:
     from openpts_io.io_result import MeasurementResults
-    from openpts_io.measure import MeasurementEvent, MeasurementListener, MeasurementOrder
+    from openpts_io.measure import MeasurementEvent, MeasurementListener, MeasurementRequest
 
 
 @click.command()
@@ -64,9 +64,9 @@ def io(
     return _ending(results, interrupted=interrupted)
 
 
-def orders_of(targets: tuple[str, ...], args: IoArgs) -> "list[MeasurementOrder]":
+def orders_of(targets: tuple[str, ...], args: IoArgs) -> "list[MeasurementRequest]":
     """What the options ask for, once for each target. Raises UsageError where they make no sense."""
-    from openpts_io.measure import MeasurementOrder  # noqa: PLC0415 help needs nothing that measures
+    from openpts_io.measure import MeasurementRequest  # noqa: PLC0415 help needs nothing that measures
 
     if len(set(targets)) < len(targets):
         raise UsageError("a target is given twice: two engines on one target would disturb each other")
@@ -74,7 +74,7 @@ def orders_of(targets: tuple[str, ...], args: IoArgs) -> "list[MeasurementOrder]
     loads = _loads(targets, args, options.interval_ns)
     seed = secrets.randbits(63) if args.engine.seed is None else args.engine.seed
     return [
-        MeasurementOrder(
+        MeasurementRequest(
             target=target,
             steps=load.steps,
             options=options,
@@ -105,7 +105,7 @@ def _loads(targets: tuple[str, ...], args: IoArgs, interval_ns: int) -> list[Tra
     return [Translation((step,), (), ())] * len(targets)
 
 
-def _print_fio(orders: "list[MeasurementOrder]") -> int:
+def _print_fio(orders: "list[MeasurementRequest]") -> int:
     """Print the load as a job file instead of measuring it."""
     if len(orders) > 1:
         raise UsageError("--print-fio writes the job file of one target: name one")
@@ -128,7 +128,7 @@ def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:
 
 
 def _measured(
-    orders: "list[MeasurementOrder]", on_event: "MeasurementListener", results: "MeasurementResults"
+    orders: "list[MeasurementRequest]", on_event: "MeasurementListener", results: "MeasurementResults"
 ) -> bool:
     """Measure, and say whether the operator ended it; without anything measured that is an error."""
     from openpts_io.measure import measure  # noqa: PLC0415 help needs nothing that measures
@@ -143,7 +143,7 @@ def _measured(
 
 
 def _measured_alone(
-    orders: "list[MeasurementOrder]", show: "MeasurementListener", results: "MeasurementResults"
+    orders: "list[MeasurementRequest]", show: "MeasurementListener", results: "MeasurementResults"
 ) -> bool:
     """Measure each stream without the others, one after the other; whether the operator ended it."""
     from openpts_io.measure import alone  # noqa: PLC0415 help needs nothing that measures

@@ -54,7 +54,7 @@ def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[Measu
 
         yield say
         return
-    standing = Standing()
+    standing = MeasurementProgress()
 
     def on_event(event: MeasurementEvent) -> None:
         standing.on_event(event)
@@ -164,7 +164,7 @@ class IntervalLines(Struct):
         return text
 
 
-class Standing(Struct):
+class MeasurementProgress(Struct):
     """Where the measurements stand, all of them together, for the last line of a terminal."""
 
     _progress: dict[int, EngineProgress] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from openpts.cli.options import FILE, FOLDER, flag, group, option
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.target import FileTarget, parse_target
-from openpts.engine.options import CaptureOrder, CompletionWait, IoPath, NativeOptions
+from openpts.engine.options import CaptureSettings, CompletionWait, IoPath, NativeOptions
 from openpts.errors import UsageError
 from openpts.fields.data_patterns import data_pattern
 from openpts.fields.fio_values import ORDERS
@@ -296,7 +296,7 @@ class EngineArgs:
             completion_wait=CompletionWait(self.wait),
             most_errors=self.max_errors,
             interval_ns=round(self.interval_seconds * NS_PER_S),
-            capture=None if self.capture is None else CaptureOrder(self.capture, lba_bytes=0),
+            capture=None if self.capture is None else CaptureSettings(self.capture, lba_bytes=0),
         )
 
 

@@ -96,7 +96,7 @@ _TICK_S: Final = 0.1
 _STOP_LIMIT_S: Final = 3.0
 
 
-class MeasurementOrder(Struct, frozen=True):
+class MeasurementRequest(Struct, frozen=True):
     """Steps to be measured one after the other. ``consent`` only counts where any writes or trims.
 
     ``pin_to_node``: the threads run on the processors near the target instead of ``options.cpus``. ``notes``
@@ -122,7 +122,7 @@ class MeasurementOrder(Struct, frozen=True):
         return any(step.changes_target for step in self.steps)
 
 
-def alone(order: MeasurementOrder) -> tuple[MeasurementOrder, ...]:
+def alone(order: MeasurementRequest) -> tuple[MeasurementRequest, ...]:
     """The same for each stream of the only step by itself, without those beside it.
 
     Raises UsageError for several steps, for a step of a single stream, and where I/Os are captured.
@@ -137,7 +137,7 @@ def alone(order: MeasurementOrder) -> tuple[MeasurementOrder, ...]:
     return tuple(replace(order, steps=(structs.replace(step, streams=(stream,)),)) for stream in step.streams)
 
 
-def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> None:
+def measure(orders: Sequence[MeasurementRequest], emit: MeasurementListener) -> None:
     """Carry out all orders at once. Events have the number of the order, counted from 0.
 
     Every target is open and every engine is ready before the first I/O is issued. Where an I/O fails,
@@ -164,7 +164,7 @@ def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> No
 
 
 def _finish_captures(
-    orders: Sequence[MeasurementOrder], engines: Sequence[CapturingEngine], emit: MeasurementListener
+    orders: Sequence[MeasurementRequest], engines: Sequence[CapturingEngine], emit: MeasurementListener
 ) -> None:
     for number, (order, engine) in enumerate(zip(orders, engines, strict=True)):
         if (capture := order.options.capture) is None:
@@ -243,13 +243,13 @@ def _notes(device: DeviceUnderTest, steps: Sequence[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(note for step in steps for note in device.notes(step)))
 
 
-def _opened(order: MeasurementOrder) -> AbstractContextManager[DeviceUnderTest]:
+def _opened(order: MeasurementRequest) -> AbstractContextManager[DeviceUnderTest]:
     """The device, through the guard if anything on it is to change."""
     return device_under_test(order.target, order.consent, for_writing=order.changes_target)
 
 
 def _engine(
-    order: MeasurementOrder, device: DeviceUnderTest, first_thread: int
+    order: MeasurementRequest, device: DeviceUnderTest, first_thread: int
 ) -> AbstractContextManager[CapturingEngine]:
     if not order.stimuli:
         raise UsageError("nothing to measure: the stimulus has no I/O")
@@ -267,7 +267,7 @@ def _engine(
     )
 
 
-def _first_threads(orders: Sequence[MeasurementOrder]) -> list[int]:
+def _first_threads(orders: Sequence[MeasurementRequest]) -> list[int]:
     """Threads in the engines before each, so that no two engines begin on the same processor."""
     counts = [max(sum(stimulus.tc for stimulus in step.stimuli) for step in order.steps) for order in orders]
     return [sum(counts[:number]) for number in range(len(orders))]

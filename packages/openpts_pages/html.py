@@ -12,7 +12,7 @@ from openpts_pages.embedded import embeddable, encoded, packed, plots_of
 from openpts_pages.model import Block, Cell, Column, Figure, Page, Report, Table
 from openpts_pages.plots.series import slot_of
 from openpts_pages.plots.svg import inline_svg
-from openpts_pages.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
+from openpts_pages.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, ColorScheme
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
 VEGA: Final = TEMPLATES / "vega.js.zlib"
@@ -118,7 +118,7 @@ def _style() -> str:
     )
 
 
-def _properties(scheme: Scheme) -> str:
+def _properties(scheme: ColorScheme) -> str:
     return "".join(f"--{name}:{color};" for name, color in scheme.tokens().items())
 
 

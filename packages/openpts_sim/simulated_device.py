@@ -43,7 +43,7 @@ from openpts_sim.scale import ScaleConcern, Severity, default_scale, scale_conce
 from openpts_sim.simulated_engine import POWER_FAULTS, SimulatedDrive
 from openpts_sim.simulated_target import (
     DEFAULT_SEED,
-    DriveState,
+    DriveHistory,
     SimulatedTarget,
     at_scale,
     parse_simulated_target,
@@ -82,7 +82,7 @@ class SimulatedDevice(Struct, frozen=True):
         whole = replace(target, capacity_bytes=capacity_bytes, scale=scale, seed=seed)
         check_faults(target)
         drive = _new_drive(preset, str(whole), capacity_bytes, scale, seed)
-        if target.state is DriveState.WORN_IN:
+        if target.state is DriveHistory.WORN_IN:
             drive.jump_start()
         owner = RunOwner.this_process(run_id or new_run_id(), str(whole), (), SystemRoots())
         return cls(drive, preset, owner, target.faults)

@@ -32,7 +32,7 @@ _HOW_TO_NAME: Final = (
 )
 
 
-class DriveState(StrEnum):
+class DriveHistory(StrEnum):
     """What a simulated drive has behind it.
 
     WORN_IN: so much random writing over its whole range that its performance is steady.
@@ -55,7 +55,7 @@ class SimulatedTarget(Struct, frozen=True):
     capacity_bytes: int | None = None
     scale: int | None = None
     seed: int | None = None
-    state: DriveState = DriveState.NEW
+    state: DriveHistory = DriveHistory.NEW
     faults: tuple[tuple[str, float], ...] = ()
     parameters: tuple[tuple[str, str], ...] = ()
 
@@ -64,7 +64,7 @@ class SimulatedTarget(Struct, frozen=True):
             "capacity": self.capacity_bytes,
             "scale": self.scale,
             "seed": self.seed,
-            "state": None if self.state is DriveState.NEW else self.state,
+            "state": None if self.state is DriveHistory.NEW else self.state,
             "faults": ",".join(f"{name}:{rate:g}" for name, rate in self.faults) or None,
             **dict(self.parameters),
         }
@@ -103,7 +103,7 @@ def _of_words(preset: str, words: Mapping[str, str]) -> SimulatedTarget:
         capacity_bytes=_capacity_bytes(words["capacity"]) if "capacity" in words else None,
         scale=_number("scale", words["scale"]) if "scale" in words else None,
         seed=_number("seed", words["seed"]) if "seed" in words else None,
-        state=_state(words["state"]) if "state" in words else DriveState.NEW,
+        state=_state(words["state"]) if "state" in words else DriveHistory.NEW,
         faults=_faults(words["faults"]) if "faults" in words else (),
         parameters=tuple((key, text) for key, text in words.items() if "." in key),
     )
@@ -121,10 +121,10 @@ def _words(query: str) -> dict[str, str]:
     return words
 
 
-def _state(text: str) -> DriveState:
-    if text not in set(DriveState):
-        raise UsageError(f"invalid state={text}: use one of {', '.join(DriveState)}")
-    return DriveState(text)
+def _state(text: str) -> DriveHistory:
+    if text not in set(DriveHistory):
+        raise UsageError(f"invalid state={text}: use one of {', '.join(DriveHistory)}")
+    return DriveHistory(text)
 
 
 def _faults(text: str) -> tuple[tuple[str, float], ...]:

@@ -19,7 +19,7 @@ STDIN: Final = "-"
 OnProgress = Callable[[int], object]
 
 
-class Poisson(msgspec.Struct, frozen=True):
+class PoissonSpread(msgspec.Struct, frozen=True):
     """I/Os of one coarse moment are put at random within its tick, by this seed."""
 
     seed: int
@@ -28,7 +28,7 @@ class Poisson(msgspec.Struct, frozen=True):
 class RandomSpread(msgspec.Struct, frozen=True):
     """As Rust has it."""
 
-    poisson: Poisson
+    poisson: PoissonSpread
 
 
 class Within(msgspec.Struct, frozen=True):
@@ -74,7 +74,7 @@ class Input(msgspec.Struct, frozen=True):
     options: OpenOptions = OpenOptions()
 
 
-class _Order(msgspec.Struct, frozen=True):
+class _TreatmentRequest(msgspec.Struct, frozen=True):
     paths: tuple[str, ...]
     options: OpenOptions
     to: str | None
@@ -113,7 +113,7 @@ class SourceFile(msgspec.Struct, frozen=True):
     sha256: str
 
 
-class Change(msgspec.Struct, frozen=True):
+class TraceChange(msgspec.Struct, frozen=True):
     """Something done to a trace as a whole, and the files that it was done to."""
 
     done: str
@@ -144,7 +144,7 @@ class Records(msgspec.Struct, frozen=True):
         return sum(self.damaged.values())
 
 
-class Header(msgspec.Struct, frozen=True):
+class TraceHeader(msgspec.Struct, frozen=True):
     """What a trace says about itself; see traces.md of the manual."""
 
     format: str
@@ -158,7 +158,7 @@ class Header(msgspec.Struct, frozen=True):
     commands: tuple[str, ...]
     sources: tuple[SourceFile, ...]
     records: Records
-    changes: tuple[Change, ...]
+    changes: tuple[TraceChange, ...]
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -175,7 +175,7 @@ class Depth(msgspec.Struct, frozen=True):
     max: Count
 
 
-class Figures(msgspec.Struct, frozen=True):
+class TraceFigures(msgspec.Struct, frozen=True):
     """What a trace is like; see traces.md of the manual.
 
     ``operations`` are I/Os and bytes of each, ``sizes`` the most frequent lengths of reads and writes with
@@ -207,8 +207,8 @@ class Treated(msgspec.Struct, frozen=True):
     gaps: tuple[Gap, ...]
     warnings: tuple[str, ...]
     meaning: str
-    figures: Figures | None
-    header: Header
+    figures: TraceFigures | None
+    header: TraceHeader
 
     @property
     def is_clean(self) -> bool:
@@ -242,7 +242,7 @@ def write(trace: Input, to: str, out: Path, on_progress: OnProgress) -> Treated:
 
 
 def _treat(trace: Input, to: str | None, descriptor: int | None, on_progress: OnProgress) -> Treated:
-    order = msgspec.json.encode(_Order(trace.paths, trace.options, to)).decode()
+    order = msgspec.json.encode(_TreatmentRequest(trace.paths, trace.options, to)).decode()
     try:
         result = _native.treat_trace(order, descriptor=descriptor, heard=on_progress)
     except ValueError as error:

@@ -14,7 +14,7 @@ _MOST_POINTS: Final = 2048
 _MOST_WORDS: Final = 200
 
 
-class Point(Struct):
+class RatePoint(Struct):
     """Rates at a moment; of many, the means. ``temperature_c`` is the last one."""
 
     iops: float
@@ -45,25 +45,25 @@ class SeenRun(Struct):
     the limit, ``words`` the last lines of a log.
     """
 
-    run: lines.RunStarted | None = None
+    run: lines.RunStartedLine | None = None
     attempts: int = 0
     began_at: str = ""
     phases: dict[tuple[int, Phase], SeenPhase] = field(default_factory=dict)
-    now: lines.PhaseStarted | None = None
+    now: lines.PhaseStartedLine | None = None
     position: int = 0
     purge: str = ""
-    progress: lines.Progress | None = None
-    step: lines.StepFinished | None = None
-    points: list[Point] = field(default_factory=list)
+    progress: lines.RunProgressLine | None = None
+    step: lines.StepFinishedLine | None = None
+    points: list[RatePoint] = field(default_factory=list)
     tracked: dict[str, Tracked] = field(default_factory=dict)
-    deviations: dict[tuple[str, str, str], lines.DeviationFound] = field(default_factory=dict)
+    deviations: dict[tuple[str, str, str], lines.DeviationLine] = field(default_factory=dict)
     limited_ns: dict[str, int] = field(default_factory=dict)
     evidence: dict[str, None] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
-    finished: lines.RunFinished | None = None
+    finished: lines.RunFinishedLine | None = None
     _judged: tuple[int, Phase] | None = None
     _each: int = 1
-    _gathered: list[Point] = field(default_factory=list)
+    _gathered: list[RatePoint] = field(default_factory=list)
 
     def take(self, some: Iterable[EventLine]) -> int:
         """Take in lines, and count them."""
@@ -76,31 +76,31 @@ class SeenRun(Struct):
 
     def _take(self, line: EventLine) -> None:
         match line:
-            case lines.StreamStarted():
+            case lines.StreamStartedLine():
                 self.finished = None
-            case lines.RunStarted():
+            case lines.RunStartedLine():
                 self._begin(line)
-            case lines.PurgeStarted():
+            case lines.PurgeStartedLine():
                 self.purge, self.now, self.progress = "purge", None, None
                 self.tracked = {}
-            case lines.PurgeProgress():
+            case lines.PurgeProgressLine():
                 share = "" if line.share is None else f", {line.share:.0%}"
                 self.purge = f"purge{share}, {line.text}"
-            case lines.PurgeFinished():
+            case lines.PurgeFinishedLine():
                 self.purge = ""
                 done = f"{line.method}, {line.changed_samples} of {line.samples} marks gone"
                 self._say(line, f"purged: {done}" if line.ran else "no purge")
-            case lines.PhaseStarted() | lines.Progress() | lines.StepFinished():
+            case lines.PhaseStartedLine() | lines.RunProgressLine() | lines.StepFinishedLine():
                 self._measure(line)
-            case lines.SteadyStateJudged():
+            case lines.SteadyStateLine():
                 self._judge(line)
-            case lines.RunFinished():
+            case lines.RunFinishedLine():
                 self.finished = line
                 self._say(line, f"run {line.state}" + (f": {line.reason}" if line.reason else ""))
             case _:
                 self._note(line)
 
-    def _begin(self, line: lines.RunStarted) -> None:
+    def _begin(self, line: lines.RunStartedLine) -> None:
         self.run, self.attempts = line, self.attempts + 1
         self.began_at = self.began_at or line.at
         for planned in line.plan:
@@ -108,16 +108,16 @@ class SeenRun(Struct):
         self.now = self.progress = None
         self._say(line, f"resumes at {line.resumes_at}" if line.resumes_at else "began")
 
-    def _measure(self, line: lines.PhaseStarted | lines.Progress | lines.StepFinished) -> None:
+    def _measure(self, line: lines.PhaseStartedLine | lines.RunProgressLine | lines.StepFinishedLine) -> None:
         match line:
-            case lines.PhaseStarted():
+            case lines.PhaseStartedLine():
                 self.now, self.position, self.progress, self.purge = line, 0, None, ""
                 if (phase := self.phases.get((line.cycle, line.phase))) is not None:
                     phase.numbers.add(line.number)
-            case lines.Progress():
+            case lines.RunProgressLine():
                 self.progress, self.position = line, line.place.position
-                self._point(Point(line.iops, line.bytes_per_s, line.temperature_c))
-            case lines.StepFinished(place=place):
+                self._point(RatePoint(line.iops, line.bytes_per_s, line.temperature_c))
+            case lines.StepFinishedLine(place=place):
                 was_followed = self.progress is not None and self.progress.place == place
                 self.step, self.position = line, place.position + 1
                 if (phase := self.phases.get((place.cycle, place.phase))) is not None:
@@ -125,9 +125,11 @@ class SeenRun(Struct):
                     phase.steps.add((place.number, place.position))
                 if not was_followed:  # in virtual time no second passes
                     every = line.operations.values()
-                    self._point(Point(sum(one.iops for one in every), sum(one.bytes_per_s for one in every)))
+                    self._point(
+                        RatePoint(sum(one.iops for one in every), sum(one.bytes_per_s for one in every))
+                    )
 
-    def _judge(self, line: lines.SteadyStateJudged) -> None:
+    def _judge(self, line: lines.SteadyStateLine) -> None:
         where = (self.now.cycle if self.now else 1, line.phase)
         if where != self._judged:
             self._judged, self.tracked = where, {}
@@ -139,28 +141,28 @@ class SeenRun(Struct):
 
     def _note(self, line: EventLine) -> None:
         match line:
-            case lines.DeviationFound():
+            case lines.DeviationLine():
                 self.deviations[line.rule_id, line.clause, line.used] = line
-            case lines.HostLimited():
+            case lines.HostLimitedLine():
                 for part, time_ns in line.limited_ns.items():
                     self.limited_ns[part] = self.limited_ns.get(part, 0) + time_ns
                 self.evidence |= dict.fromkeys(line.evidence)
-            case lines.Note():
+            case lines.NoteLine():
                 self._say(line, line.text)
-            case lines.CycleFinished():
+            case lines.CycleFinishedLine():
                 self._say(line, f"cycle {line.cycle}, {line.title}: {line.ended_by}".replace(", :", ":"))
-            case lines.HookFinished():
+            case lines.HookFinishedLine():
                 self._say(line, f"hook {line.hook.moment}: {line.hook.how_it_ended}")
-            case lines.LimitsJudged():
+            case lines.LimitsJudgedLine():
                 for one in line.limits:
                     self._say(line, f"{one.judgement}: {one.name}, {one.limit}")
-            case lines.ReportWritten():
+            case lines.ReportWrittenLine():
                 self._say(line, f"report: {', '.join(line.paths)}")
 
     def _say(self, line: EventLine, text: str) -> None:
         self.words.append(f"{line.at[:19].replace('T', ' ')}  {text}")
 
-    def _point(self, point: Point) -> None:
+    def _point(self, point: RatePoint) -> None:
         """Keep at most so many points of a complete run: then each is the mean of twice as many."""
         self._gathered.append(point)
         if len(self._gathered) >= self._each:
@@ -230,7 +232,7 @@ class SeenRun(Struct):
         return f"{'at most' if bounded else 'about'} {format_duration(left_ns)} left: {why}{steady}"
 
 
-def _mean(points: list[Point]) -> Point:
+def _mean(points: list[RatePoint]) -> RatePoint:
     count = len(points)
     iops, rate = sum(one.iops for one in points) / count, sum(one.bytes_per_s for one in points) / count
-    return Point(iops, rate, points[-1].temperature_c)
+    return RatePoint(iops, rate, points[-1].temperature_c)

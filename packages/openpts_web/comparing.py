@@ -12,7 +12,7 @@ from openpts.record.reader import Run
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.sources import read_for_report
 from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.compare.figures import ComparisonDocument, comparison_document
 from openpts_compare.gate.documents import GateDocument
 from openpts_compare.gate.page import gate_report
@@ -26,7 +26,7 @@ MOST_RUNS: Final = 32
 _MOST_LIMITS: Final = 64
 
 
-class Shown(Struct, frozen=True):
+class ShownComparison(Struct, frozen=True):
     """A comparison, or verdicts, as a document and as the pages that show it."""
 
     document: ComparisonDocument | GateDocument
@@ -68,15 +68,15 @@ def _record(folder: Path, _inode: int, _changed_ns: int) -> Run:
     return read_for_report(folder)
 
 
-def compared(runs: Runs, run_ids: Sequence[str], names: Sequence[str], base: str = "") -> Shown:
+def compared(runs: Runs, run_ids: Sequence[str], names: Sequence[str], base: str = "") -> ShownComparison:
     """What `openpts compare` shows of these runs; runs of one name form a set, an empty one is the drive's.
 
     Raises UsageError for runs that can't be compared, RecordError for one that can't be read.
     """
     labels = [*names, *[""] * len(run_ids)]
-    entries = [Entry(run, label) for run, label in zip(runs.several(run_ids), labels, strict=False)]
+    entries = [NamedRun(run, label) for run, label in zip(runs.several(run_ids), labels, strict=False)]
     comparison = compare_runs(entries, base)
-    return Shown(comparison_document(comparison, ()), build_comparison(comparison))
+    return ShownComparison(comparison_document(comparison, ()), build_comparison(comparison))
 
 
 def gated(
@@ -85,7 +85,7 @@ def gated(
     baseline_ids: Sequence[str],
     limits: Sequence[str],
     allow: Sequence[str],
-) -> Shown:
+) -> ShownComparison:
     """The verdicts of `openpts gate` on runs. Raises UsageError for a limit that makes no sense."""
     if len(limits) > _MOST_LIMITS:
         raise UsageError(f"cannot judge {len(limits)} limits at once: give {_MOST_LIMITS} at most")
@@ -99,4 +99,4 @@ def gated(
     except ValueError as error:
         raise UsageError(f"can't allow so: {error}; use {', '.join(Allowed)}") from error
     result: GateResult = judge(parse_limits(b"", "limit", limits, words), candidates, bases)
-    return Shown(GateDocument.by(result, candidates, bases), gate_report(result, candidates, bases))
+    return ShownComparison(GateDocument.by(result, candidates, bases), gate_report(result, candidates, bases))

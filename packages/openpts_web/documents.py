@@ -39,7 +39,7 @@ class Named(Struct, frozen=True):
     value: str
 
 
-class Figure(Struct, frozen=True):
+class ShownFigure(Struct, frozen=True):
     """A measure of a run: ``text`` is what a report prints, ``value`` unrounded in ``unit`` or None.
 
     ``is_key``: runs are compared by it. ``stands_in``: the maximum, in place of a percentile.
@@ -114,7 +114,7 @@ class RunPage(Document, frozen=True, kw_only=True, tag="openpts.web-run/1"):
     """A run with what it measured, under which conditions, and where it deviates."""
 
     summary: RunSummary
-    figures: tuple[Figure, ...] = ()
+    figures: tuple[ShownFigure, ...] = ()
     steady_states: tuple[Named, ...] = ()
     conditions: tuple[Named, ...] = ()
     drive: tuple[Named, ...] = ()
@@ -139,7 +139,7 @@ class RunPage(Document, frozen=True, kw_only=True, tag="openpts.web-run/1"):
         )
 
 
-class RunList(Document, frozen=True, kw_only=True, tag="openpts.web-runs/1"):
+class RunSelection(Document, frozen=True, kw_only=True, tag="openpts.web-runs/1"):
     """Runs that a filter selects: one page of ``count`` in all; ``unread`` are those not looked at yet."""
 
     count: int
@@ -169,7 +169,7 @@ def page_of_folder(folder: Path) -> RunPage:
         run = read_for_report(folder)
         content = procedure_of(run.manifest.conditions.test).report(run)
         judged = judged_run(run, content)
-        page = _page(run, tuple(map(Figure.of, content.measures)), own)
+        page = _page(run, tuple(map(ShownFigure.of, content.measures)), own)
     except NONSENSE as error:
         return RunPage(summary=RunSummary(**own, run=folder.name, reason=str(error)))
     if judged is None or not judged.judged:
@@ -186,7 +186,7 @@ def is_in_progress(folder: Path) -> bool:
         return False
 
 
-def _page(run: Run, figures: tuple[Figure, ...], own: dict[str, Any]) -> RunPage:
+def _page(run: Run, figures: tuple[ShownFigure, ...], own: dict[str, Any]) -> RunPage:
     manifest = run.manifest
     labels = {name.removeprefix(_LABEL): str(value) for name, value in labels_of(run).items()}
     known: dict[str, Any] = {
@@ -210,7 +210,7 @@ def _page(run: Run, figures: tuple[Figure, ...], own: dict[str, Any]) -> RunPage
     )
 
 
-def answer_of(figures: Iterable[Figure]) -> str:
+def answer_of(figures: Iterable[ShownFigure]) -> str:
     """The first key value that was measured, as a list of runs has room for it."""
     found = next((one for one in figures if one.is_key and one.value is not None), None)
     return "" if found is None else f"{found.label}: {found.text} {found.unit}".rstrip()

@@ -37,7 +37,7 @@ _OFTEN: Final = (b'{"kind":"progress"', b'{"kind":"sample"')
 """Lines of each second and of each interval: a page draws the latest alone."""
 
 
-class Piece(Struct, frozen=True):
+class EventChunk(Struct, frozen=True):
     """Whole lines of the file behind ``after``, as messages with the offset of each line's end as its id."""
 
     after: int
@@ -52,7 +52,7 @@ def has_events(folder: Path) -> bool:
     return False
 
 
-def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
+def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> EventChunk:
     """The lines behind an offset, at most so many bytes of them; half a line waits for its end.
 
     An offset that is not behind a line, or beyond the end, is of another file: ``again`` tells a reader to
@@ -62,7 +62,7 @@ def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
     with open_file(folder, EVENTS_NAME) as file:
         size = os.fstat(file.fileno()).st_size
         if after == size:
-            return Piece(after, after)
+            return EventChunk(after, after)
         again = after > size
         if after and not again:
             file.seek(after - 1)
@@ -82,7 +82,7 @@ def next_piece(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
         is_old = only_recent and end < size - _RECENT_BYTES and line.startswith(_OFTEN)
         if not is_old:
             messages.append(b"id: %d\ndata: %s\n\n" % (end, line.rstrip(b"\r\n")))
-    return Piece(after, end, b"".join(messages))
+    return EventChunk(after, end, b"".join(messages))
 
 
 class _Watched(Struct):
@@ -90,18 +90,18 @@ class _Watched(Struct):
 
     folder: Path
     viewers: int = 0
-    piece: Piece = Piece(-1, -1)
+    piece: EventChunk = EventChunk(-1, -1)
     in_progress: bool | None = None
     turn: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
-    def read(self, after: int, *, only_recent: bool = False) -> Piece:
+    def read(self, after: int, *, only_recent: bool = False) -> EventChunk:
         """What is behind an offset; nothing while there is no file."""
         with suppress(OSError):
             return next_piece(self.folder, after, only_recent=only_recent)
-        return Piece(after, after)
+        return EventChunk(after, after)
 
-    def poll(self, *, asks: bool) -> tuple[Piece, bool | None]:
+    def poll(self, *, asks: bool) -> tuple[EventChunk, bool | None]:
         """What has come since the last look, and whether the run is in progress."""
         piece = self.read(self.piece.end)
         return piece, is_in_progress(self.folder) if asks else self.in_progress
@@ -164,7 +164,7 @@ class Viewers(Struct):
     def _watch_from(self, watched: _Watched, end: int) -> None:
         """The first viewer that has come up with the file says where looking begins."""
         if watched.task is None:
-            watched.piece = Piece(end, end)
+            watched.piece = EventChunk(end, end)
             watched.task = asyncio.create_task(self._watch(watched))
 
     async def _watch(self, watched: _Watched) -> None:
@@ -176,7 +176,7 @@ class Viewers(Struct):
             if asks:
                 asked_s = now_s
             if now_s - told_s >= _ALIVE_S:  # what is between must not take it for dead
-                piece = Piece(piece.after, piece.end, piece.messages or b": alive\n\n")
+                piece = EventChunk(piece.after, piece.end, piece.messages or b": alive\n\n")
             is_news = piece.messages or in_progress is not watched.in_progress
             watched.piece, watched.in_progress = piece, in_progress
             if is_news:

@@ -11,7 +11,7 @@ from openpts.schema_words import without_indentation
 from openpts.vocabulary.document import Failure
 from openpts_compare.compare.figures import ComparisonDocument
 from openpts_compare.gate.documents import GateDocument
-from openpts_web.documents import RunList, RunPage
+from openpts_web.documents import RunPage, RunSelection
 from openpts_web.queries import Filter
 from openpts_web.trends import Trend
 
@@ -20,31 +20,31 @@ _TEXTS: Final = {"type": "array", "items": _TEXT}
 _FILTER: Final = msgspec.json.schema(Filter)["$defs"]["Filter"]["properties"]
 
 
-class _Operation(NamedTuple):
+class _Endpoint(NamedTuple):
     summary: str
     answer: Any
     query: Mapping[str, Any]
 
 
 OPERATIONS: Final = {
-    "/api/runs": _Operation("Runs, filtered and sorted.", RunList, _FILTER),
-    "/api/runs/{id}": _Operation("A run with its figures and conditions.", RunPage, {}),
-    "/api/runs/{id}/events": _Operation(
+    "/api/runs": _Endpoint("Runs, filtered and sorted.", RunSelection, _FILTER),
+    "/api/runs/{id}": _Endpoint("A run with its figures and conditions.", RunPage, {}),
+    "/api/runs/{id}/events": _Endpoint(
         "The events of a run as server-sent events; ids are offsets in bytes, for Last-Event-ID.",
         None,
         {"after": {"type": "integer", "minimum": 0}, "progress": {"type": "string", "enum": ["recent"]}},
     ),
-    "/api/compare": _Operation(
+    "/api/compare": _Endpoint(
         "Runs beside each other; those of one name form a set. By figures where a record is missing.",
         ComparisonDocument,
         {"run": _TEXTS, "name": _TEXTS, "base": _TEXT},
     ),
-    "/api/gate": _Operation(
+    "/api/gate": _Endpoint(
         "Verdicts on runs.",
         GateDocument,
         {"run": _TEXTS, "baseline": _TEXTS, "limit": _TEXTS, "allow": _TEXTS},
     ),
-    "/api/trends": _Operation(
+    "/api/trends": _Endpoint(
         "A measure over runs, with control limits.", Trend, {**_FILTER, "key": _TEXT, "by": _TEXT}
     ),
 }
@@ -84,7 +84,7 @@ def _content(schema: dict[str, Any] | None) -> dict[str, Any]:
     return {"text/event-stream": {}} if schema is None else {"application/json": {"schema": schema}}
 
 
-def _parameters(path: str, one: _Operation) -> list[dict[str, Any]]:
+def _parameters(path: str, one: _Endpoint) -> list[dict[str, Any]]:
     in_path = [{"name": "id", "in": "path", "required": True, "schema": _TEXT}] if "{id}" in path else []
     in_query = [{"name": name, "in": "query", "schema": schema} for name, schema in one.query.items()]
     return [*in_path, *in_query]

@@ -7,9 +7,9 @@ import msgspec
 from msgspec import Struct, structs
 
 from openpts.errors import UsageError
-from openpts_web.documents import RunList, RunSummary, is_in_progress
+from openpts_web.documents import RunSelection, RunSummary, is_in_progress
 from openpts_web.index import Index
-from openpts_web.trends import Point, Trend, control_chart
+from openpts_web.trends import Trend, TrendPoint, control_chart
 
 MOST_ON_A_PAGE: Final = 100
 _LONGEST_WORDS: Final = 200
@@ -72,7 +72,7 @@ class Filter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return " AND ".join(given) or "1", [one for values in given.values() for one in values]
 
 
-def run_list(index: Index, filtered: Filter) -> RunList:
+def run_list(index: Index, filtered: Filter) -> RunSelection:
     """One page of the runs that a filter selects."""
     where, values = filtered.where()
     count = index.rows(f"SELECT count(*) FROM run WHERE {where}", values)[0][0]  # noqa: S608 our words
@@ -91,7 +91,7 @@ def run_list(index: Index, filtered: Filter) -> RunList:
         else one
         for one in _summaries(rows)
     )
-    return RunList(count=count, page=page, pages=pages, unread=index.unread, runs=shown)
+    return RunSelection(count=count, page=page, pages=pages, unread=index.unread, runs=shown)
 
 
 def _summaries(rows: Iterable[tuple[Any, ...]]) -> Iterator[RunSummary]:
@@ -134,7 +134,7 @@ def trend(index: Index, filtered: Filter, key: str, by: str) -> Trend:
         )
     runs = {(one.run, one.started_at): (one, row) for one, row in zip(_summaries(rows), rows, strict=True)}
     points = [
-        Point(one.id, one.run, one.started_at, value, _group(one, by), state)
+        TrendPoint(one.id, one.run, one.started_at, value, _group(one, by), state)
         for one, (_, value, state, *_) in runs.values()
     ]
     conditions = len({one.conditions_sha256 for one, _ in runs.values() if one.conditions_sha256})

@@ -23,9 +23,9 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.document import Failure
 from openpts_compare.limits.limits_file import Allowed
 from openpts_watch.stop_run import process_of
-from openpts_web.comparing import Runs, Shown, compared, gated
+from openpts_web.comparing import Runs, ShownComparison, compared, gated
 from openpts_web.control import Plans
-from openpts_web.documents import RunFile, RunList, RunPage, RunSummary, is_in_progress
+from openpts_web.documents import RunFile, RunPage, RunSelection, RunSummary, is_in_progress
 from openpts_web.index import Index
 from openpts_web.live import Viewers, has_events
 from openpts_web.openapi import openapi
@@ -80,7 +80,7 @@ class Site(Struct):
 
     # ---- what is asked for
 
-    def _run_list(self, request: Request) -> RunList:
+    def _run_list(self, request: Request) -> RunSelection:
         self.index.refresh()
         return run_list(self.index, Filter.of(request.query_params))
 
@@ -96,11 +96,11 @@ class Site(Struct):
         summary = structs.replace(page.summary, in_progress=is_in_progress(folder))
         return structs.replace(page, summary=summary, files=_files(folder))
 
-    def _comparison(self, request: Request) -> Shown:
+    def _comparison(self, request: Request) -> ShownComparison:
         given = request.query_params
         return compared(self.runs, given.getlist("run"), given.getlist("name"), given.get("base", ""))
 
-    def _verdicts(self, request: Request) -> Shown:
+    def _verdicts(self, request: Request) -> ShownComparison:
         given = request.query_params
         limits = [
             line for text in given.getlist("limit") for line in map(str.strip, text.splitlines()) if line

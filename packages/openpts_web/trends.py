@@ -36,7 +36,7 @@ _LINES: Final = (
 )
 
 
-class Point(Struct, frozen=True):
+class TrendPoint(Struct, frozen=True):
     """Value of a run. ``state``: why it is not of steady state; ``is_outside``: beyond a control limit."""
 
     id: str
@@ -86,10 +86,10 @@ class Trend(Document, frozen=True, kw_only=True, tag="openpts.web-trend/1"):
     by: str
     conditions: int
     limits: tuple[ControlLimits, ...]
-    points: tuple[Point, ...]
+    points: tuple[TrendPoint, ...]
 
 
-def control_chart(points: Sequence[Point]) -> dict[str, Any]:
+def control_chart(points: Sequence[TrendPoint]) -> dict[str, Any]:
     """The limits of each group, in the order of its first run, and the points, those outside marked."""
     groups: dict[str, list[float]] = {}
     for one in points:
@@ -146,7 +146,7 @@ def trend_report(trend: Trend) -> Report:
     return Report(title=name, subtitle=trend.test, run_name="", footer="", front=(page,))
 
 
-def _cells_of(one: Point, limits: Iterable[ControlLimits]) -> Iterable[Cell]:
+def _cells_of(one: TrendPoint, limits: Iterable[ControlLimits]) -> Iterable[Cell]:
     """Value and limits of a point in the columns of its group, nothing in those of others."""
     for group in limits:
         if group.group != one.group:

@@ -14,7 +14,7 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts_nvme.dssd.judge import Judged, Verdict, judge
+from openpts_nvme.dssd.judge import Judged, RequirementVerdict, judge
 from openpts_nvme.dssd.kept import kept
 from tests.lab.machine import OPENPTS, ROOT, in_lab, needs_lab
 from tests.support.ocp_drive import OcpDrive
@@ -47,7 +47,7 @@ def _named(kind: str, number: int, select: int = 0) -> str:
 
 
 def _failed(judged: Sequence[Judged]) -> set[str]:
-    return {each.requirement.identifier for each in judged if each.verdict is Verdict.NOT_MET}
+    return {each.requirement.identifier for each in judged if each.verdict is RequirementVerdict.NOT_MET}
 
 
 def test_violations_are_found_through_the_kernel_and_told_to_other_programs(tmp_path: Path) -> None:
@@ -80,10 +80,10 @@ def test_violations_are_found_through_the_kernel_and_told_to_other_programs(tmp_
     assert set(PLANTED) <= _failed(judged)
     # telemetry has a copy of the version; times of an emulated machine, and a small capacity, may fail
     assert _failed(judged) <= {*PLANTED, "SPLPI-10", "TELDF-68", "SECTOR-5", "SLOG-6", "LMLOG-4", "TEL-5"}
-    assert sum(each.verdict is Verdict.MET for each in judged) > 500
+    assert sum(each.verdict is RequirementVerdict.MET for each in judged) > 500
     told = [json.loads(line) for line in (tmp_path / "diag.jsonl").read_text().splitlines()]
     diagnoses = [each["testStepArtifact"].get("diagnosis") for each in told if "testStepArtifact" in each]
-    for kind, verdict in (("FAIL", Verdict.NOT_MET), ("PASS", Verdict.MET)):
+    for kind, verdict in (("FAIL", RequirementVerdict.NOT_MET), ("PASS", RequirementVerdict.MET)):
         found = {each["message"].split()[0] for each in diagnoses if each and each["type"] == kind}
         wanted = {f"ocp.{each.requirement.identifier}" for each in judged if each.verdict is verdict}
         assert wanted <= found

@@ -52,7 +52,7 @@ from openpts_export.exchange.run_verdicts import junit_of
 from openpts_fio.engine.results import NoResultError, parse_result
 from openpts_fio.fio_output import fio_files
 from openpts_fio.imports.fio_import import fio_results
-from openpts_fio.imports.imported_run import Source, Wanted
+from openpts_fio.imports.imported_run import ImportSettings, Source
 from openpts_fio.imports.tkperf_import import tkperf_results
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
@@ -392,9 +392,9 @@ def of_fio(path: Path) -> object:
     return parse_result(path.read_bytes().decode(errors="replace"), "", Step.of(stimulus(), SECOND))
 
 
-def imported(results: Callable[[Source, Wanted], object]) -> Callable[[Path], object]:
+def imported(results: Callable[[Source, ImportSettings], object]) -> Callable[[Path], object]:
     """As `openpts import` reads one, before it writes a run."""
-    wanted = Wanted(2 * TB, DriveClass.ENTERPRISE, {}, ())
+    wanted = ImportSettings(2 * TB, DriveClass.ENTERPRISE, {}, ())
     return lambda path: results(Source.read(path), wanted)
 
 

@@ -15,7 +15,7 @@ from openpts.record.writer import RunWriter
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.consent import Consent
-from openpts_traces.capture.capture import CaptureOrder
+from openpts_traces.capture.capture import CaptureRequest
 from openpts_traces.capture.cost import measure_cost
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to another user, which root may")
@@ -109,6 +109,6 @@ def test_a_file_behind_another_users_link_is_not_overwritten(tmp_path) -> None:
 
 
 def test_the_cost_of_capturing_is_not_measured_in_anothers_folder(tmp_path) -> None:
-    order = CaptureOrder((), given(tmp_path / "theirs") / "capture", "block")
+    order = CaptureRequest((), given(tmp_path / "theirs") / "capture", "block")
     with pytest.raises(RecordError, match=r"belongs to user .* name a file in a folder of your own"):
         measure_cost(order, Journal(tmp_path), SystemRoots(), 0.1)

@@ -3,10 +3,10 @@
 from typing import Final
 
 from openpts.record.batch import Batch, BatchEntry, Suite
-from openpts.record.manifest import Ordered
+from openpts.record.manifest import RequestedSettings
 from openpts.vocabulary.run_request import RunRequest
 
-ORDERED: Final = Ordered("/dev/nvme9n1", "auto", None, "each", (), False, 0, False, None, None)
+ORDERED: Final = RequestedSettings("/dev/nvme9n1", "auto", None, "each", (), False, 0, False, None, None)
 
 
 def suite_entry(test: str, folder: str, **fields: object) -> BatchEntry:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from openpts_nvme.logs.declaration import EntryList, Field, Log
+from openpts_nvme.logs.declaration import EntryList, Log, LogField
 
 MOST_ENTRIES = 5
 """Of a list."""
@@ -23,7 +23,7 @@ def drawn_page(log: Log, draw: random.Random, version: int | None = None) -> dic
     return values
 
 
-def _drawn(fields: Sequence[Field], lists: Sequence[EntryList], draw: random.Random) -> dict[str, Any]:
+def _drawn(fields: Sequence[LogField], lists: Sequence[EntryList], draw: random.Random) -> dict[str, Any]:
     """Values that fields can have, and some entries of each list."""
     counts = {one.count_in for one in lists} | _SIZES
     values: dict[str, Any] = {
@@ -45,7 +45,7 @@ def _drawn(fields: Sequence[Field], lists: Sequence[EntryList], draw: random.Ran
     return values
 
 
-def _drawn_value(field: Field, draw: random.Random) -> Any:
+def _drawn_value(field: LogField, draw: random.Random) -> Any:
     if field.none is not None and draw.random() < 0.1:
         return None
     _, _, width = field.place(0)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from openpts_nvme.logs.declaration import EntryList, Field, Log
+from openpts_nvme.logs.declaration import EntryList, Log, LogField
 from openpts_nvme.logs.page import NO_STAMP, ORIGIN_BITS, SYNCH_BIT, LogError, Value, stride
 
 # a float as near to a whole number is one
@@ -36,7 +36,7 @@ def encode(log: Log, values: Mapping[str, Value], version: int | None = None) ->
 
 
 def _check_names(
-    values: Mapping[str, Value], fields: Sequence[Field], lists: Sequence[EntryList], where: str
+    values: Mapping[str, Value], fields: Sequence[LogField], lists: Sequence[EntryList], where: str
 ) -> None:
     unknown = sorted(set(values) - {one.name for one in fields} - {one.name for one in lists})
     if unknown:
@@ -80,7 +80,9 @@ def _encode_lists(
             at += stride(one, entry, around)
 
 
-def _encode_fields(fields: Sequence[Field], values: Mapping[str, Value], data: bytearray, base: int) -> None:
+def _encode_fields(
+    fields: Sequence[LogField], values: Mapping[str, Value], data: bytearray, base: int
+) -> None:
     for field in fields:
         value: Value = values.get(field.name)
         if value is None and (field.name not in values or (field.none is None and field.kind != "stamp")):
@@ -96,7 +98,7 @@ def _encode_fields(fields: Sequence[Field], values: Mapping[str, Value], data: b
             data[here] = number.to_bytes(field.width, "little")
 
 
-def _raw_of(field: Field, value: Value, values: Mapping[str, Value]) -> int:
+def _raw_of(field: LogField, value: Value, values: Mapping[str, Value]) -> int:
     if value is None:
         return NO_STAMP if field.kind == "stamp" else field.none or 0
     match field.kind:

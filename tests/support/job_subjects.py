@@ -5,7 +5,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.command_run import FigureOrder
+from openpts.vocabulary.command_run import PrintedFigure
 from openpts_app.app import AppConditions
 from openpts_fio.workload import WorkloadConditions
 from openpts_fio.workload.job import FioJob
@@ -37,7 +37,7 @@ def with_job(conditions: Any) -> Any:
         case WorkloadConditions():
             return replace(conditions, job=JOB)
         case AppConditions(figure=None):
-            figure = FigureOrder("rate", "Rate: ([0-9.]+)", "MB/s")
+            figure = PrintedFigure("rate", "Rate: ([0-9.]+)", "MB/s")
             command = ("tar", "-xf", "linux.tar")
             return replace(conditions, command=command, figure=figure, figure_better=Better.LOWER)
         case ReplayConditions():

@@ -11,7 +11,7 @@ from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, StepFinished
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
@@ -25,8 +25,8 @@ SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "thermal": 0.02}
 SAMPLED = {"tp", "thermal"}  # rounds in several cycles; readings of the log between steps
 
 
-def ordered(test: str, folder: Path, target: str = SMALL) -> Order:
-    return Order(
+def ordered(test: str, folder: Path, target: str = SMALL) -> RunSettings:
+    return RunSettings(
         target=target,
         drive_class=DriveClass.ENTERPRISE,
         adjust=lambda conditions: at_time_scale(with_subject(conditions), SCALES.get(test, 0.004)),
@@ -59,7 +59,7 @@ class Killed:
                 shutil.copytree(self._folder, self._kept)
 
 
-def small(tmp_path: Path, test: str = "tp", errors: str = "") -> Order:
+def small(tmp_path: Path, test: str = "tp", errors: str = "") -> RunSettings:
     """A run of a second on a drive that follows a script; throughput has two cycles."""
     preset = write_oracle(tmp_path, [1000, 900.5, 950], every=3, extra=errors)
     order = ordered(test, tmp_path / "whole", f"sim:{preset}?seed=42")

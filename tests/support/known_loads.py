@@ -18,7 +18,7 @@ import msgspec
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
-from openpts.engine.options import CaptureOrder, Demand, NativeOptions
+from openpts.engine.options import CaptureSettings, Demand, NativeOptions
 from openpts.errors import RunFailedError
 from openpts.temporary_folder import temporary_folder
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
@@ -39,7 +39,7 @@ from openpts.vocabulary.stimulus import (
     ThinkTime,
 )
 from openpts.vocabulary.stop import Duration, IoCount, Steady
-from openpts_compare.selftest.finding import Expectations, Finding
+from openpts_compare.selftest.finding import Expectations, SelfTestFinding
 from openpts_compare.selftest.known_answers import digest
 from openpts_compare.selftest.known_delays import (
     SEED,
@@ -112,7 +112,7 @@ def _step(
     return {"streams": streams, "stop": stop, "ramp_ns": ramp_ns, "capture": True}
 
 
-def check(folder: Path) -> Finding:
+def check(folder: Path) -> SelfTestFinding:
     """Each load in virtual time, and by the engine, up to the first that is not as it has to be.
 
     Captures are below ``folder``. Raises EngineUnavailableError where there is no io_uring.
@@ -190,7 +190,7 @@ def samples_of(engine: CapturingEngine, steps: Sequence[Step]) -> list[Sample]:
 
 
 def _options(place: Path) -> NativeOptions:
-    return NativeOptions(interval_ns=_INTERVAL_NS, capture=CaptureOrder(place, _SECTOR))
+    return NativeOptions(interval_ns=_INTERVAL_NS, capture=CaptureSettings(place, _SECTOR))
 
 
 def _engine(memory: int, sector_bytes: int, options: NativeOptions) -> NativeEngine:

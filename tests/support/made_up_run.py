@@ -16,7 +16,7 @@ from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.command_run import (
-    CommandOrder,
+    CommandRequest,
     CommandRun,
     DeviceCounts,
     FileSystemReport,
@@ -153,7 +153,7 @@ def _made_run(
             file_systems=tuple(
                 _FILE_SYSTEM for request in requests if isinstance(request, PrepareFileSystem)
             ),
-            command_runs=tuple(_command(one) for one in requests if isinstance(one, CommandOrder)),
+            command_runs=tuple(_command(one) for one in requests if isinstance(one, CommandRequest)),
             cuts=tuple(_cut(request) for request in requests if isinstance(request, CutPower)),
             power_states=tuple(
                 dict.fromkeys(_power_states(one) for one in requests if isinstance(one, SetPowerStates))
@@ -268,7 +268,7 @@ _FILE_SYSTEM = FileSystemReport(
 )
 
 
-def _command(order: CommandOrder) -> CommandRun:
+def _command(order: CommandRequest) -> CommandRun:
     """Twice as long with a cold cache; a little longer with each warm run."""
     is_cold = order.kind is RunKind.COLD
     elapsed_ns = 2 * 10**9 if is_cold else 10**9 + order.number * 10**7
@@ -328,7 +328,7 @@ def _power_states(request: SetPowerStates) -> PowerStatesSet:
 
 _ANSWERS: dict[type, Callable[[Any], Answer]] = {
     CutPower: _cut,
-    CommandOrder: _command,
+    CommandRequest: _command,
     SetPowerStates: _power_states,
 }
 """What drivers answer."""

@@ -3,7 +3,7 @@
 import struct
 from typing import Self
 
-from openpts_nvme.drivers.dssd.door import Order, Reply
+from openpts_nvme.drivers.dssd.door import AdminCommand, CommandCompletion
 from openpts_testbench.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Host
 
@@ -33,11 +33,11 @@ class TcpDoor:
         for host in (*self.others, self.io, self.host):
             host.stream.close()
 
-    def admin(self, order: Order) -> Reply:
+    def admin(self, order: AdminCommand) -> CommandCompletion:
         done = self.host.command(
             order.opcode, *order.dwords, namespace=order.namespace, data=order.data, reads=order.reads
         )
-        return Reply(done.status, done.result, done.data)
+        return CommandCompletion(done.status, done.result, done.data)
 
     def register(self, offset: int, size: int) -> int | None:
         done = self.host.fabrics(4, struct.pack("<II", size == 8, offset))

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.runner.events import Listener
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.run import FinishedRun, run_test
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.consent import Consent
@@ -51,7 +51,7 @@ def run_one_point(
             precondition_block_size_bytes=128 * KIB,
         )
 
-    order = Order(
+    order = RunSettings(
         target=f"sim:{preset}",
         drive_class=drive_class,
         adjust=adjust,

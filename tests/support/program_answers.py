@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from openpts import programs
-from openpts.programs import ProgramMissingError, Reply, Run
+from openpts.programs import ProgramMissingError, ProgramRunner, Reply
 
 
-def says(stdout: str, status: int = 0) -> Run:
+def says(stdout: str, status: int = 0) -> ProgramRunner:
     """Every program prints this and ends with that status."""
 
     def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:

@@ -12,7 +12,7 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, StopRule
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
-from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
+from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementRequest, measure
 from tests.support.public_job_files import PublicJob, public_jobs
 
 LEAST_OF_66 = 60
@@ -45,7 +45,7 @@ def _run(job: PublicJob, target: str, consent: Consent, longest: Duration) -> li
     steps = translate(read_jobs(job.path, job.values), facts).steps
     shortened = tuple(_shortened(step, longest) for step in steps)
     events: list[MeasurementEvent] = []
-    measure([MeasurementOrder(target, shortened, NativeOptions(), consent, seed=1)], events.append)
+    measure([MeasurementRequest(target, shortened, NativeOptions(), consent, seed=1)], events.append)
     return [event.sample for event in events if isinstance(event, MeasurementEnded)]
 
 

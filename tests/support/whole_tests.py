@@ -7,7 +7,7 @@ import pytest
 
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
-from openpts.runner.order import Adjust, Order
+from openpts.runner.order import Adjust, RunSettings
 from openpts.runner.run import run_test
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
@@ -32,7 +32,7 @@ def run_whole(
 ) -> Run:
     """Run a test on the simulated drive of the profile, as the specification has it unless adjusted."""
     drive = target or DRIVES[drive_class]
-    order = Order(
+    order = RunSettings(
         target=drive,
         drive_class=drive_class,
         adjust=adjust,

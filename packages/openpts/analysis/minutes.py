@@ -49,7 +49,7 @@ class Minute(Measured, frozen=True, kw_only=True, dict=True):
         return _percentile_ns(self, TAIL_PERCENTILE)
 
 
-class Piece(NamedTuple):
+class MeasuredInterval(NamedTuple):
     """The shortest that was measured of a stimulus: an interval, or a step without intervals.
 
     ``start_ns`` counts from the start of the first step. ``rest`` is what a step has beyond its last whole
@@ -71,7 +71,7 @@ class Piece(NamedTuple):
         return self.start_ns + self.measured.elapsed_ns // 2
 
 
-def pieces_of(samples: Sequence[Sample]) -> tuple[Piece, ...]:
+def pieces_of(samples: Sequence[Sample]) -> tuple[MeasuredInterval, ...]:
     """The intervals of consecutive steps on one time axis that begins with the first step.
 
     A step that has no intervals, or an idle one, is one piece as a whole.
@@ -83,7 +83,7 @@ def pieces_of(samples: Sequence[Sample]) -> tuple[Piece, ...]:
     )
 
 
-def pieces_between(samples: Sequence[Sample], first_ns: int, last_ns: int) -> tuple[Piece, ...]:
+def pieces_between(samples: Sequence[Sample], first_ns: int, last_ns: int) -> tuple[MeasuredInterval, ...]:
     """The pieces of ``pieces_of`` whose middles lie between two moments of its time axis."""
     return tuple(
         piece
@@ -128,7 +128,7 @@ def whole_minutes(minutes: Sequence[Minute], minute_ns: int) -> Sequence[Minute]
     return minutes[:-1] if short else minutes
 
 
-def _by_minute(pieces: Sequence[Piece], minute_ns: int) -> Iterator[tuple[int, Piece]]:
+def _by_minute(pieces: Sequence[MeasuredInterval], minute_ns: int) -> Iterator[tuple[int, MeasuredInterval]]:
     index = 0
     for piece in pieces:
         if not piece.rest:
@@ -136,15 +136,15 @@ def _by_minute(pieces: Sequence[Piece], minute_ns: int) -> Iterator[tuple[int, P
         yield index, piece
 
 
-def _of(sample: Sample, start_ns: int) -> Iterator[Piece]:
+def _of(sample: Sample, start_ns: int) -> Iterator[MeasuredInterval]:
     if not sample.intervals:
-        yield Piece(start_ns, sample)
+        yield MeasuredInterval(start_ns, sample)
     for interval in sample.intervals:
         rest = interval.index > 0 and interval.elapsed_ns < sample.interval_ns
-        yield Piece(start_ns + interval.index * sample.interval_ns, interval, rest)
+        yield MeasuredInterval(start_ns + interval.index * sample.interval_ns, interval, rest)
 
 
-def _merged(number: int, pieces: Sequence[Piece], written_before_bytes: int) -> Minute:
+def _merged(number: int, pieces: Sequence[MeasuredInterval], written_before_bytes: int) -> Minute:
     return Minute(
         number=number,
         start_ns=pieces[0].start_ns,

@@ -38,7 +38,7 @@ class Quality(StrEnum):
     DISCARDED = "discarded"
 
 
-class Outcome(StrEnum):
+class ComparisonOutcome(StrEnum):
     """What two sets show.
 
     DIFFERENT: they lie farther apart than chance puts them, all lines considered, and the medians differ by
@@ -139,7 +139,7 @@ class SetComparison(Struct, frozen=True):
     """
 
     delta_pct: float | None
-    outcome: Outcome
+    outcome: ComparisonOutcome
     chance: float | None = None
     corrected_chance: float | None = None
     reason: str = ""
@@ -174,8 +174,8 @@ def _chance(base: RunSet, candidate: RunSet) -> float | None:
 
 def _without_chance(base: RunSet, candidate: RunSet) -> SetComparison:
     if Quality.DISCARDED in {base.quality, candidate.quality}:
-        return SetComparison(None, Outcome.DISCARDED)
-    outcome = Outcome.NO_REPEATS if candidate.doubt else Outcome.ONE_RUN
+        return SetComparison(None, ComparisonOutcome.DISCARDED)
+    outcome = ComparisonOutcome.NO_REPEATS if candidate.doubt else ComparisonOutcome.ONE_RUN
     delta_pct = advantage_pct(base.median, candidate.median, base.better)
     return SetComparison(delta_pct, outcome, reason=candidate.doubt)
 
@@ -187,13 +187,13 @@ def _with_chance(
     # if neither way is better, the plain difference decides whether it is of interest
     difference_pct = gain_pct(base.median, candidate.median) if delta_pct is None else delta_pct
     if chance > FALSE_ALARM_LIMIT:
-        outcome = Outcome.NO_DIFFERENCE
+        outcome = ComparisonOutcome.NO_DIFFERENCE
     elif difference_pct is not None and abs(difference_pct) < least_difference_pct:
-        outcome = Outcome.NOT_OF_INTEREST
+        outcome = ComparisonOutcome.NOT_OF_INTEREST
     elif corrected > FALSE_ALARM_LIMIT:
-        outcome = Outcome.MAY_BE_CHANCE
+        outcome = ComparisonOutcome.MAY_BE_CHANCE
     else:
-        outcome = Outcome.DIFFERENT
+        outcome = ComparisonOutcome.DIFFERENT
     return SetComparison(delta_pct, outcome, chance, corrected)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from openpts.procedures.kit.procedure import Procedure
 
 
-class Place(NamedTuple):
+class CommandPlace(NamedTuple):
     """Where a command is, as ``package.module:attribute``, or what makes it; what it does in a few words."""
 
     where: str | Callable[[], click.Command]
@@ -24,7 +24,7 @@ class Place(NamedTuple):
 class CommandsOnDemand(MutableMapping[str, click.Command]):
     """The commands of a group by name, from their places."""
 
-    def __init__(self, places: Mapping[str, Place]) -> None:
+    def __init__(self, places: Mapping[str, CommandPlace]) -> None:
         self._places = dict(places)
         self._loaded: dict[str, click.Command] = {}
 
@@ -76,7 +76,7 @@ def of_tests(
     make: "Callable[[Procedure], click.Command]",
     names: Iterable[str],
     summary: str = "{0.title} test ({0.source}).",
-    others: "Mapping[str, Place] | None" = None,
+    others: "Mapping[str, CommandPlace] | None" = None,
 ) -> CommandsOnDemand:
     """A command for each test, and others; ``summary`` is the form of what it does in a few words."""
     from openpts.procedures.registry import PROCEDURES  # noqa: PLC0415 the first page names no test
@@ -90,24 +90,24 @@ def of_tests(
             return summary.format(PROCEDURES[name])
         return offer.summary
 
-    places = {name: Place(partial(command, name), partial(summary_of, name)) for name in names}
+    places = {name: CommandPlace(partial(command, name), partial(summary_of, name)) for name in names}
     return CommandsOnDemand({**places, **(others or {})})
 
 
-def of_plugins(reserved: Collection[str]) -> dict[str, Place]:
+def of_plugins(reserved: Collection[str]) -> dict[str, CommandPlace]:
     """The commands that plug-ins have, each imported on demand."""
     return {
-        name: Place(partial(load, offer), offer.summary)
+        name: CommandPlace(partial(load, offer), offer.summary)
         for name, offer in offers(Kind.COMMAND).items()
         if name not in reserved and "." not in name
     }
 
 
-def of_group(group: str) -> dict[str, Place]:
+def of_group(group: str) -> dict[str, CommandPlace]:
     """The commands of a group of the core that plug-ins have: those called ``group.NAME``."""
     summaries = listing().subcommands
     return {
-        name.removeprefix(f"{group}."): Place(partial(load, offer), summaries.get(name, offer.summary))
+        name.removeprefix(f"{group}."): CommandPlace(partial(load, offer), summaries.get(name, offer.summary))
         for name, offer in offers(Kind.COMMAND).items()
         if name.startswith(f"{group}.")
     }

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place, of_plugins
+from openpts.cli.commands_on_demand import CommandPlace, CommandsOnDemand, OnDemandInOrder, of_plugins
 from openpts.plugins import listing
 
 
@@ -58,10 +58,10 @@ class FirstPages(OnDemandInOrder):
     those of plug-ins do in a few words.
     """
 
-    def __init__(self, name: str, *, places: Mapping[str, Place], **settings: Any) -> None:
+    def __init__(self, name: str, *, places: Mapping[str, CommandPlace], **settings: Any) -> None:
         self.own_commands = frozenset(places)
         left = {**places, **of_plugins(places)}
-        self._purposes: dict[str, dict[str, Place]] = {}
+        self._purposes: dict[str, dict[str, CommandPlace]] = {}
         for purpose, summaries in listing().commands.items():
             self._purposes[purpose] = {
                 command: left.pop(command)._replace(**({"summary": summary} if summary else {}))

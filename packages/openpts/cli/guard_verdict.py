@@ -5,10 +5,10 @@ from typing import Self
 
 from msgspec import Struct
 
-from openpts.device.guard.verdict import Safety, Verdict
+from openpts.device.guard.verdict import GuardVerdict, Safety
 
 
-def verdict_lines(verdict: Verdict) -> Iterator[str]:
+def verdict_lines(verdict: GuardVerdict) -> Iterator[str]:
     """All refusals that a run would end with now, each with its remedy."""
     match verdict.safety:
         case Safety.REFUSED:
@@ -36,7 +36,7 @@ class SafetyVerdict(Struct, frozen=True):
     refusals: tuple[FoundRefusal, ...]
 
     @classmethod
-    def of(cls, verdict: Verdict) -> Self:
+    def of(cls, verdict: GuardVerdict) -> Self:
         """The same as the lines say."""
         refusals = tuple(FoundRefusal(one.rule_id, one.evidence, one.remedy) for one in verdict.refusals)
         return cls(verdict.safety, verdict.reason or None, refusals)

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 import click
 
 from openpts.cli.broken_pipe import lasting, open_closed_streams
-from openpts.cli.commands_on_demand import Place
+from openpts.cli.commands_on_demand import CommandPlace
 from openpts.cli.first_pages import FirstPages, example_of
 from openpts.cli.printed_document import print_document
 from openpts.cli.terminal import wrapped
@@ -127,10 +127,14 @@ def _has(command: click.Command, name: str) -> bool:
 
 # All are loaded when they are asked for, which for some takes half a second.
 _PLACES: Final = {
-    "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
-    "run": Place("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
-    "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
-    "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
+    "plan": CommandPlace(
+        "openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."
+    ),
+    "run": CommandPlace("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
+    "resume": CommandPlace("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
+    "report": CommandPlace(
+        "openpts.cli.report:report", "Rebuild the report of runs from their folders alone."
+    ),
 }
 
 

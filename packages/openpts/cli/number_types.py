@@ -62,7 +62,7 @@ class Percent(FiniteRange):
         return super().convert(value.removesuffix("%") if isinstance(value, str) else value, param, ctx)
 
 
-class Endurance(click.ParamType[int]):
+class EnduranceBytes(click.ParamType[int]):
     """Bytes from ``1.2PB`` or ``600TBW``; a number alone counts terabytes."""
 
     name = "TBW"

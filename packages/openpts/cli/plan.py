@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from openpts.cli.commands_on_demand import OnDemandInOrder, of_group, of_tests
 from openpts.cli.help_order import Decorator, together
-from openpts.cli.number_types import Endurance, FiniteRange
+from openpts.cli.number_types import EnduranceBytes, FiniteRange
 from openpts.cli.options import flag, listing_option, option
 from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
 from openpts.cli.printed_document import print_document
@@ -32,7 +32,7 @@ _STEPS_OPTION: Decorator = flag("Print every step in its order, too.", name="--s
 
 PLAN_OPTIONS = together(
     option("--capacity SIZE", "User capacity instead of a target, such as 1.92TB."),
-    option("--tbw", "Rated endurance, such as 1.2PB; a number alone is in TB.", Endurance()),
+    option("--tbw", "Rated endurance, such as 1.2PB; a number alone is in TB.", EnduranceBytes()),
     option("--read-iops IOPS", "Assumed maximum of random read IOPS.", _above_zero),
     option("--write-iops IOPS", "Assumed maximum of random write IOPS.", _above_zero),
     option("--read-rate MB/s", "Assumed maximum read throughput.", _above_zero),

@@ -102,7 +102,7 @@ def _resume_run(
     from openpts.procedures.registry import procedure_of  # noqa: PLC0415 likewise
     from openpts.record.manifest import RunState  # noqa: PLC0415 likewise
     from openpts.record.reader import stored_run  # noqa: PLC0415 likewise
-    from openpts.runner.order import Order  # noqa: PLC0415 likewise
+    from openpts.runner.order import RunSettings  # noqa: PLC0415 likewise
     from openpts.runner.resumed_run import Resumption  # noqa: PLC0415 likewise
 
     run = stored_run(folder)
@@ -110,5 +110,5 @@ def _resume_run(
     if run.manifest.state is RunState.COMPLETE:  # a kill may have come before its report or its verdict
         click.echo(f"{folder} is complete: no step is left to measure", file=stream)
     else:
-        run_and_log(test, Order.to_resume(Resumption(run, **accepted), agreed, target), stream)
+        run_and_log(test, RunSettings.to_resume(Resumption(run, **accepted), agreed, target), stream)
     end_run(test, folder, stream, no_report=no_report, as_json=as_json)

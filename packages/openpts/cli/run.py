@@ -26,7 +26,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.units import NS_PER_DAY
 
 if TYPE_CHECKING:
-    from openpts.runner.order import Order
+    from openpts.runner.order import RunSettings
 
 _CONTINUE_OPTIONS: Final = (
     option(
@@ -57,7 +57,9 @@ _LIST_OPTION: Final[Decorator] = listing_option(
 )
 
 
-def _continuing(order: "Order", folder: Path | None, rest_days: float | None, *, purges: bool) -> "Order":
+def _continuing(
+    order: "RunSettings", folder: Path | None, rest_days: float | None, *, purges: bool
+) -> "RunSettings":
     """The order of a run that follows the one in the folder, if there is one. Raises UsageError."""
     if folder is None:
         if rest_days is not None:

@@ -30,7 +30,7 @@ from openpts.procedures.registry import procedure_of
 from openpts.record.reader import read_run
 from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener, RunStarted
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
@@ -67,11 +67,11 @@ def order_of(
     purge: str | None = None,
     run_id: UUID | None = None,
     **given: Any,
-) -> Order:
+) -> RunSettings:
     """What a run is ordered to be, from ``RunArgs`` as given and the choices for its test."""
     args = RunArgs(**given)
     description = choices.description(args.describe)
-    return Order(
+    return RunSettings(
         target=target,
         drive_class=choices.drive_class,
         adjust=adjustment(choices, target),
@@ -102,7 +102,7 @@ def order_of(
     )
 
 
-def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
+def run_and_log(test: Procedure, order: RunSettings, stream: IO[str]) -> Path:
     """Run with the display that suits the stream; an error that leaves a run folder tells where it is."""
     folders: list[Path] = []
 

@@ -21,7 +21,7 @@ from openpts.record.batch import BatchEntry, entry_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.events import CycleEnded, Event, HookEnded, Listener, PurgeStarted, StepsStarted
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.facts import fact_of
@@ -38,7 +38,7 @@ class OperatorHooks(Concern):
 
     _hooks: "_Hooks | None" = None
 
-    def check(self, order: Order) -> None:
+    def check(self, order: RunSettings) -> None:
         """Raise UsageError if a program can't be found: hours later it would be a line in the record."""
         for hook in map(Hook.of, order.hooks):
             refuse_missing(shlex.split(hook.command)[0], f"--hook {hook.moment}")

@@ -28,7 +28,7 @@ from openpts.device.write_cache import (
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, JournalError
 from openpts.journal_lock import JournalSnapshot, journal_lock, turn_if_possible
-from openpts.programs import Run
+from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import WriteCacheReport
 
@@ -163,7 +163,7 @@ def cache_still_needed(entry: Entry, noted: JournalSnapshot, roots: SystemRoots)
     return None
 
 
-def put_back_write_cache(entry: Entry, roots: SystemRoots, run: Run) -> str:  # noqa: ARG001 no program does it
+def put_back_write_cache(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:  # noqa: ARG001 no program does it
     """Put back what a run that was killed has left of a cache; see openpts.runner.healing.Healer.
 
     The drive is opened for reading: its cache is set by a command, and nothing is written to it. Raises

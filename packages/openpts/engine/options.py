@@ -33,7 +33,7 @@ class Demand(Struct, frozen=True):
     block_size_bytes: int
 
 
-class CaptureOrder(Struct, frozen=True):
+class CaptureSettings(Struct, frozen=True):
     """Every single I/O of the steps that ask for it goes into Parquet files in ``folder``.
 
     The folder is made with the first of them, in one that exists: before, nothing is written there.
@@ -84,5 +84,5 @@ class NativeOptions(Struct, frozen=True):
     slow_io_ns: int | None = None
     interval_ns: int = NS_PER_S
     interval_histograms: bool = True
-    capture: CaptureOrder | None = None
+    capture: CaptureSettings | None = None
     resumed: Resumed | None = None

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from openpts.fields import readers
-from openpts.fields.field import Field, Kind, Parameter
+from openpts.fields.field import Field, Parameter, ValueType
 from openpts.fields.kinds import SECONDS, SWITCH, number
 from openpts.fields.time_scale import at_time_scale
 from openpts.vocabulary.condition_text import condition_text
@@ -85,7 +85,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
         Field(
             "",
             "State of the volatile write cache.",
-            Kind(
+            ValueType(
                 Literal["enabled", "disabled"],
                 lambda _name, word: word == "enabled",
                 lambda enabled: "enabled" if enabled else "disabled",
@@ -100,7 +100,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
         Field(
             "Active range",
             "Per cent of the LBAs to use: 75 for those from the first on, or start and end as 25:75.",
-            Kind(float | str, readers.active_range, readers.active_range_text, "PCT|START:END"),
+            ValueType(float | str, readers.active_range, readers.active_range_text, "PCT|START:END"),
             examples=(75, "25:75"),
             text=lambda part: f"AR {part.start_pct:g}-{part.end_pct:g} %",
         ),
@@ -114,7 +114,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
             "LBA segments",
             "Restrict random accesses to N LBA segments of one size, spread at random over the active range: "
             "16x64MiB.",
-            Kind(str, readers.segments, readers.segments_text, "NxSIZE"),
+            ValueType(str, readers.segments, readers.segments_text, "NxSIZE"),
             examples=("16x64MiB",),
             text=lambda part: "the whole active range" if part is None else condition_text("segments", part),
         ),
@@ -125,7 +125,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
             "Data pattern",
             "What is written: random, random-once, zero, pattern:HEX, or entropy:PCT[,dup:PCT] for data that "
             "can be compressed.",
-            Kind(str, readers.data_of, readers.data_word, "WORD"),
+            ValueType(str, readers.data_of, readers.data_word, "WORD"),
             name="data_pattern",
             examples=("random", "zero", "pattern:deadbeef", "entropy:46"),
         ),
@@ -136,7 +136,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
             "Time scale",
             "Share of all durations and repetitions to run, such as 1/60; amounts of data and values given "
             "separately stay.",
-            Kind(float | str, metavar="RATIO"),
+            ValueType(float | str, metavar="RATIO"),
             examples=("1/60",),
             change=lambda name, value, conditions: at_time_scale(conditions, readers.time_scale(name, value)),
             show=lambda _conditions: "",

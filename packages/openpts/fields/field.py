@@ -32,7 +32,7 @@ def as_it_is(_name: str, value: Any) -> Any:
     return value
 
 
-class Kind(Struct, frozen=True, eq=False):
+class ValueType(Struct, frozen=True, eq=False):
     """Values of one unit: how an operator writes them.
 
     ``type`` is that of a value in a plan file and ``limits`` are those of msgspec.Meta; ``read`` makes the
@@ -69,7 +69,7 @@ class Parameter(Struct, frozen=True, eq=False):
     name: str
     field: str
     description: str
-    kind: Kind
+    kind: ValueType
     examples: Sequence[Any] = ()
     change: Change | None = None
     show: Callable[[Any], str] | None = None
@@ -123,7 +123,7 @@ class Field:
 
     label: str
     help: str = ""
-    kind: Kind | None = None
+    kind: ValueType | None = None
     _: KW_ONLY
     name: str = ""
     examples: Sequence[Any] = ()

@@ -7,7 +7,7 @@ from typing import Final
 
 from openpts.errors import PluginError, RecordError
 from openpts.escaped_text import visible
-from openpts.plugins import Kind, Offer, Package, listing, load, offers, packages
+from openpts.plugins import InstalledPlugin, Kind, Offer, listing, load, offers, packages
 from openpts.procedures.kit.procedure import Procedure
 
 RESERVED: Final = "all"
@@ -72,7 +72,7 @@ def procedure_of(name: str) -> Procedure:
 
 
 @cache
-def _plugged_in(_packages: tuple[Package, ...]) -> Mapping[str, Offer]:
+def _plugged_in(_packages: tuple[InstalledPlugin, ...]) -> Mapping[str, Offer]:
     found = offers(Kind.PROCEDURE, {RESERVED})
     return {name: found[name] for name in dict.fromkeys((*listing().tests, *found)) if name in found}
 

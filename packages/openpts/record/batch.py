@@ -13,7 +13,7 @@ from openpts.errors import RecordError, failing_as
 from openpts.output_files import BATCH_NAME
 from openpts.ownership import CLAIM_NAME, read_owner
 from openpts.record.decoding import decode_json, other_version
-from openpts.record.manifest import Ordered, RunState
+from openpts.record.manifest import RequestedSettings, RunState
 from openpts.run_folder_files import read_file, write_files
 from openpts.units import format_count
 from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
@@ -85,7 +85,7 @@ class Suite(Struct, frozen=True, kw_only=True):
 
     target: str
     revision: str
-    ordered: Ordered
+    ordered: RequestedSettings
     people: People = field(default_factory=People)
     purpose: Purpose = field(default_factory=Purpose)
     keep_going: bool = True

@@ -48,7 +48,7 @@ ELSEWHERE: Final = frozenset({RunState.QUEUED, RunState.CANCELLED, RunState.UNKN
 """States that only runs on other hosts have."""
 
 
-class Ordered(Struct, frozen=True):
+class RequestedSettings(Struct, frozen=True):
     """What the operator ordered beside the conditions: a resumed run is carried out in the same way.
 
     ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
@@ -165,7 +165,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     healed: tuple[str, ...] = ()
     scenario: Scenario | None = None
     tuning: tuple[ChangeReport, ...] = ()
-    ordered: Ordered | None = None
+    ordered: RequestedSettings | None = None
     attempts: tuple[Attempt, ...] = ()
     cuts: _Section = ()
     power_states: _Section = ()

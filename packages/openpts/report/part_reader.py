@@ -21,7 +21,7 @@ from openpts.report.run_part import RunPart, part_of
 from openpts.report.sources import read_for_report
 
 
-class WantedPart(NamedTuple):
+class RequestedPart(NamedTuple):
     """The part of a run folder; ``digest`` is that of all that it depends on, None where it is not kept."""
 
     folder: Path
@@ -40,7 +40,7 @@ class WantedPart(NamedTuple):
         return content
 
 
-def begin_parts(requested: Sequence[WantedPart], workers: Executor) -> list[Future[bytes]]:
+def begin_parts(requested: Sequence[RequestedPart], workers: Executor) -> list[Future[bytes]]:
     """Start to make the parts of several run folders, the largest first."""
     return [
         workers.submit(part.made)

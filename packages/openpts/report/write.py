@@ -19,7 +19,7 @@ from openpts.output_files import write_outputs
 from openpts.report.build import report_of
 from openpts.report.earlier_report import left_behind, remove_unchanged
 from openpts.report.kept_parts import part_digest
-from openpts.report.part_reader import WantedPart, begin_parts, parts_as_made, unpacked_part
+from openpts.report.part_reader import RequestedPart, begin_parts, parts_as_made, unpacked_part
 from openpts.report.record_files import SUMS_NAME, RecordFile, names_in, record_files
 from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
@@ -138,7 +138,7 @@ def make_report(
     for folder, manifest in zip(source.run_folders, manifests, strict=True):
         own = [file for file in files if file.folder == folder]
         digest = part_digest(folder, manifest.conditions.test, date, own) if kept else None
-        requested.append(WantedPart(folder, date, digest))
+        requested.append(RequestedPart(folder, date, digest))
     # redaction makes other figures of them, and a short report has few
     drawing = None if options.redact or options.style is Style.SHORT else pool
     parts = []
@@ -158,7 +158,9 @@ def make_report(
     return MadeReport(report, files, {part.folder: json.loads(part.figures) for part in parts})
 
 
-def _parts(requested: Sequence[WantedPart], workers: Executor, pool: DrawingPool | None) -> Iterator[RunPart]:
+def _parts(
+    requested: Sequence[RequestedPart], workers: Executor, pool: DrawingPool | None
+) -> Iterator[RunPart]:
     """Report parts as they are kept, or from the workers; a single one is made here while they get ready."""
     found = [part.kept() for part in requested]
     missing = [part for part, content in zip(requested, found, strict=True) if content is None]

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import CaptureOrder
+from openpts.engine.options import CaptureSettings
 from openpts.errors import InterruptedRunError, OpenptsError, RecordError, failing_as
 from openpts.record.health import ReadingPoint
 from openpts.record.manifest import RunState
@@ -21,7 +21,7 @@ from openpts.vocabulary.facts import CaptureReport, Facts
 
 
 @contextmanager
-def place_for_capture(run_folder: Path, order: CaptureOrder | None) -> Iterator[None]:
+def place_for_capture(run_folder: Path, order: CaptureSettings | None) -> Iterator[None]:
     """The run folder exists in the block: an engine looks at it before it begins. Left empty, it is removed.
 
     Raises RecordError if it can't be made.
@@ -41,7 +41,7 @@ def place_for_capture(run_folder: Path, order: CaptureOrder | None) -> Iterator[
 @contextmanager
 def kept_capture(
     engine: CapturingEngine,
-    order: CaptureOrder | None,
+    order: CaptureSettings | None,
     writer: SpoolingWriter,
     earlier: CaptureReport | None = None,
 ) -> Iterator[None]:

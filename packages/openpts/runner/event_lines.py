@@ -25,7 +25,7 @@ class _Line(Struct, frozen=True, kw_only=True, tag_field="kind"):
     at: _Utc
 
 
-class StreamStarted(_Line, frozen=True, kw_only=True, tag="stream_started"):
+class StreamStartedLine(_Line, frozen=True, kw_only=True, tag="stream_started"):
     """The first line. A suite, or a run that failed before it had a folder, also has only one."""
 
     format: Literal["openpts-events"] = "openpts-events"
@@ -34,7 +34,7 @@ class StreamStarted(_Line, frozen=True, kw_only=True, tag="stream_started"):
     command_line: tuple[str, ...]
 
 
-class Target(Struct, frozen=True, kw_only=True):
+class TargetLine(Struct, frozen=True, kw_only=True):
     """What is tested. ``simulated``: the preset of a simulated drive, None for a real one."""
 
     path: str
@@ -62,7 +62,7 @@ class PlannedPhase(Struct, frozen=True, kw_only=True):
     may_end_sooner: bool
 
 
-class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
+class RunStartedLine(_Line, frozen=True, kw_only=True, tag="run_started"):
     """A run has its folder and its device. ``longest_ns`` is what its plan takes at most.
 
     ``resumes_at`` is where an interrupted run continues, empty if it begins. ``host_limits`` are sentences
@@ -74,7 +74,7 @@ class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
     test: str
     profile: str
     seed: int
-    target: Target
+    target: TargetLine
     longest_ns: int
     planned_steps: int
     resumes_at: str
@@ -86,14 +86,14 @@ class RunStarted(_Line, frozen=True, kw_only=True, tag="run_started"):
 Topic = Literal["healed", "io_hangs", "standstill", "power_unread", "record_delayed", "goes_on"]
 
 
-class Note(_Line, frozen=True, kw_only=True, tag="note"):
+class NoteLine(_Line, frozen=True, kw_only=True, tag="note"):
     """Something that the log says as well: left behind by an earlier run, an I/O that hangs, a pause."""
 
     topic: Topic
     text: str
 
 
-class DeviationFound(_Line, frozen=True, kw_only=True, tag="deviation"):
+class DeviationLine(_Line, frozen=True, kw_only=True, tag="deviation"):
     """An entry of the ledger: what the specification requires, and what was used.
 
     ``steps``: in how many steps so far, 0 where it is of the entire run. Such an entry comes after the first
@@ -108,11 +108,11 @@ class DeviationFound(_Line, frozen=True, kw_only=True, tag="deviation"):
     steps: int
 
 
-class PurgeStarted(_Line, frozen=True, kw_only=True, tag="purge_started"):
+class PurgeStartedLine(_Line, frozen=True, kw_only=True, tag="purge_started"):
     """The purge begins."""
 
 
-class PurgeProgress(_Line, frozen=True, kw_only=True, tag="purge_progress"):
+class PurgeProgressLine(_Line, frozen=True, kw_only=True, tag="purge_progress"):
     """A second or more has passed in a purge: ``share`` of it is done, 0 to 1, None where the drive doesn't
     tell.
     """
@@ -121,7 +121,7 @@ class PurgeProgress(_Line, frozen=True, kw_only=True, tag="purge_progress"):
     text: str
 
 
-class PurgeFinished(_Line, frozen=True, kw_only=True, tag="purge_finished"):
+class PurgeFinishedLine(_Line, frozen=True, kw_only=True, tag="purge_finished"):
     """The purge is over; ``ran`` is False where none was made.
 
     ``changed_samples`` of ``samples`` marks are gone.
@@ -144,7 +144,7 @@ class StepLine(Struct, frozen=True, kw_only=True):
     position: int
 
 
-class PhaseStarted(_Line, frozen=True, kw_only=True, tag="phase_started"):
+class PhaseStartedLine(_Line, frozen=True, kw_only=True, tag="phase_started"):
     """Steps of a phase go to the engine, one behind the other without idle time.
 
     ``most`` is the largest number that the phase can get, None where it has none.
@@ -157,7 +157,7 @@ class PhaseStarted(_Line, frozen=True, kw_only=True, tag="phase_started"):
     most: int | None
 
 
-class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
+class RunProgressLine(_Line, frozen=True, kw_only=True, tag="progress"):
     """A second has passed in a step: counts since its start, rates of the time since the last one.
 
     ``temperature_c`` is the last one that the drive reported, None if it reports none.
@@ -179,7 +179,7 @@ class Progress(_Line, frozen=True, kw_only=True, tag="progress"):
     drive_fills: float | None
 
 
-class Operation(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class OperationLine(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All I/Os of one kind. Latencies are None without an I/O.
 
     ``percentiles_ns`` has those that enough I/Os are behind, 10^N for N nines; samples have none.
@@ -195,7 +195,7 @@ class Operation(Struct, frozen=True, kw_only=True, omit_defaults=True):
     percentiles_ns: dict[str, int] = {}
 
 
-class SampleTaken(_Line, frozen=True, kw_only=True, tag="sample"):
+class SampleLine(_Line, frozen=True, kw_only=True, tag="sample"):
     """One interval of a step, written when the step has ended: ``index`` counts intervals from its start.
 
     ``operations`` has those with an I/O: read, write, trim, flush, fsync.
@@ -204,14 +204,14 @@ class SampleTaken(_Line, frozen=True, kw_only=True, tag="sample"):
     place: StepLine
     index: int
     elapsed_ns: int
-    operations: dict[str, Operation]
+    operations: dict[str, OperationLine]
     in_flight: int
     errors: int
     temperature_c: float | None
     throttled: bool | None
 
 
-class StepFinished(_Line, frozen=True, kw_only=True, tag="step_finished"):
+class StepFinishedLine(_Line, frozen=True, kw_only=True, tag="step_finished"):
     """A step is measured. ``gap_ns`` is the time without I/O before it, ``ended_by`` names its stop rule."""
 
     place: StepLine
@@ -220,12 +220,12 @@ class StepFinished(_Line, frozen=True, kw_only=True, tag="step_finished"):
     ended_by: str | None
     elapsed_ns: int
     gap_ns: int | None
-    operations: dict[str, Operation]
+    operations: dict[str, OperationLine]
     errors: int
     failure: str | None
 
 
-class HostLimited(_Line, frozen=True, kw_only=True, tag="host_limited"):
+class HostLimitedLine(_Line, frozen=True, kw_only=True, tag="host_limited"):
     """The host, and not the drive, was the limit in intervals of a step.
 
     host-limits.md of the manual says how it is judged. Written some seconds after the step has ended.
@@ -258,7 +258,7 @@ class Steadiness(Struct, frozen=True, kw_only=True):
     intercept: float | None
 
 
-class SteadyStateJudged(_Line, frozen=True, kw_only=True, tag="steady_state"):
+class SteadyStateLine(_Line, frozen=True, kw_only=True, tag="steady_state"):
     """The last five rounds, or tracking rounds, were judged."""
 
     phase: Phase
@@ -267,7 +267,7 @@ class SteadyStateJudged(_Line, frozen=True, kw_only=True, tag="steady_state"):
     variables: tuple[Steadiness, ...]
 
 
-class CycleFinished(_Line, frozen=True, kw_only=True, tag="cycle_finished"):
+class CycleFinishedLine(_Line, frozen=True, kw_only=True, tag="cycle_finished"):
     """A cycle of preconditioning and test has ended. ``steady_round`` is None where none was steady."""
 
     cycle: int
@@ -277,50 +277,50 @@ class CycleFinished(_Line, frozen=True, kw_only=True, tag="cycle_finished"):
     ended_by: str
 
 
-class PowerCut(_Line, frozen=True, kw_only=True, tag="power_cut"):
+class PowerCutLine(_Line, frozen=True, kw_only=True, tag="power_cut"):
     """The drive is back from a power cut, and all that was written was read."""
 
     cut: Cut
 
 
-class FileSystemPrepared(_Line, frozen=True, kw_only=True, tag="file_system"):
+class FileSystemLine(_Line, frozen=True, kw_only=True, tag="file_system"):
     """Where a program of the operator's will run."""
 
     file_system: FileSystemReport
 
 
-class CommandFinished(_Line, frozen=True, kw_only=True, tag="command_finished"):
+class CommandFinishedLine(_Line, frozen=True, kw_only=True, tag="command_finished"):
     """A program of the operator's has ended, as it should or otherwise."""
 
     run: CommandRun
 
 
-class HookFinished(_Line, frozen=True, kw_only=True, tag="hook_finished"):
+class HookFinishedLine(_Line, frozen=True, kw_only=True, tag="hook_finished"):
     """A command of the operator's that was started at a moment of the run has ended."""
 
     hook: HookRun
 
 
-class RunFinished(_Line, frozen=True, kw_only=True, tag="run_finished"):
+class RunFinishedLine(_Line, frozen=True, kw_only=True, tag="run_finished"):
     """Nothing more is measured; ``reason`` says why if the state is not complete."""
 
     state: str
     reason: str | None
 
 
-class LimitsJudged(_Line, frozen=True, kw_only=True, tag="limits_judged"):
+class LimitsJudgedLine(_Line, frozen=True, kw_only=True, tag="limits_judged"):
     """The limits of a finished run were judged; gate.md of the manual says how."""
 
     limits: tuple[JudgedLimit, ...]
 
 
-class ReportWritten(_Line, frozen=True, kw_only=True, tag="report_written"):
+class ReportWrittenLine(_Line, frozen=True, kw_only=True, tag="report_written"):
     """Documents made of a run."""
 
     paths: tuple[str, ...]
 
 
-class StreamFinished(_Line, frozen=True, kw_only=True, tag="stream_finished"):
+class StreamFinishedLine(_Line, frozen=True, kw_only=True, tag="stream_finished"):
     """The last line: the exit code of openpts, and what its last words are if that is not 0.
 
     A stream without it was cut off: openpts was killed, or could not write it.
@@ -331,28 +331,28 @@ class StreamFinished(_Line, frozen=True, kw_only=True, tag="stream_finished"):
 
 
 EventLine = (
-    StreamStarted
-    | RunStarted
-    | Note
-    | DeviationFound
-    | PurgeStarted
-    | PurgeProgress
-    | PurgeFinished
-    | PhaseStarted
-    | Progress
-    | SampleTaken
-    | StepFinished
-    | HostLimited
-    | SteadyStateJudged
-    | CycleFinished
-    | PowerCut
-    | FileSystemPrepared
-    | CommandFinished
-    | HookFinished
-    | RunFinished
-    | LimitsJudged
-    | ReportWritten
-    | StreamFinished
+    StreamStartedLine
+    | RunStartedLine
+    | NoteLine
+    | DeviationLine
+    | PurgeStartedLine
+    | PurgeProgressLine
+    | PurgeFinishedLine
+    | PhaseStartedLine
+    | RunProgressLine
+    | SampleLine
+    | StepFinishedLine
+    | HostLimitedLine
+    | SteadyStateLine
+    | CycleFinishedLine
+    | PowerCutLine
+    | FileSystemLine
+    | CommandFinishedLine
+    | HookFinishedLine
+    | RunFinishedLine
+    | LimitsJudgedLine
+    | ReportWrittenLine
+    | StreamFinishedLine
 )
 
 

@@ -58,18 +58,18 @@ class EventStream(Struct):
             case events.PurgeProgressed(share, text):
                 if time.monotonic() - self._purge_told_s >= _PURGE_TOLD_EACH_S:
                     self._purge_told_s = time.monotonic()
-                    yield lines.PurgeProgress(at=utc_now(), share=share, text=text)
+                    yield lines.PurgeProgressLine(at=utc_now(), share=share, text=text)
             case _ if type(event) in _LINES:
                 yield _LINES[type(event)](event)
 
-    def _progress(self, tick: events.Ticked) -> Iterator[lines.Progress]:
+    def _progress(self, tick: events.Ticked) -> Iterator[lines.RunProgressLine]:
         """At most one for each second of the engine's clock."""
         progress = tick.progress
         if tick.place != self._place:
             self._place, self._began = tick.place, (progress.ios, progress.bytes)
         if self._rate.take(tick):
             left = self._run.time_left()
-            yield lines.Progress(
+            yield lines.RunProgressLine(
                 at=utc_now(),
                 place=_place(tick.place),
                 step_elapsed_ns=progress.step_elapsed_ns,
@@ -91,13 +91,13 @@ def _like(kind: type[EventLine], source: object = None, **others: Any) -> EventL
     return line
 
 
-def _note(topic: lines.Topic, text: str) -> lines.Note:
-    return lines.Note(at=utc_now(), topic=topic, text=text)
+def _note(topic: lines.Topic, text: str) -> lines.NoteLine:
+    return lines.NoteLine(at=utc_now(), topic=topic, text=text)
 
 
 def _run_started(started: events.RunStarted) -> EventLine:
     manifest, target = started.manifest, started.manifest.target
-    return lines.RunStarted(
+    return lines.RunStartedLine(
         at=utc_now(),
         run=manifest.test_id,
         folder=str(started.folder.absolute()),
@@ -105,7 +105,7 @@ def _run_started(started: events.RunStarted) -> EventLine:
         profile=manifest.conditions.class_text,
         seed=manifest.conditions.seed,
         target=filled(
-            lines.Target,
+            lines.TargetLine,
             target,
             model=fact_of(manifest.dut, "model"),
             serial=fact_of(manifest.dut, "serial"),
@@ -146,7 +146,7 @@ def _place(place: StepPlace) -> lines.StepLine:
     return lines.StepLine(cycle=place.cycle, phase=place.phase, number=place.number, position=place.position)
 
 
-def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleTaken]:
+def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleLine]:
     at, where = utc_now(), _place(place)
     for interval in sample.intervals:
         operations = {
@@ -154,13 +154,13 @@ def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleTaken]:
             for name, operation in interval.operations.items()
             if operation.ios
         }
-        yield filled(lines.SampleTaken, interval, at=at, place=where, operations=operations)
+        yield filled(lines.SampleLine, interval, at=at, place=where, operations=operations)
 
 
-def _step(place: StepPlace, sample: Sample) -> lines.StepFinished:
+def _step(place: StepPlace, sample: Sample) -> lines.StepFinishedLine:
     failure = sample.failure
     return filled(
-        lines.StepFinished,
+        lines.StepFinishedLine,
         sample,
         at=utc_now(),
         place=_place(place),
@@ -177,10 +177,10 @@ def _step(place: StepPlace, sample: Sample) -> lines.StepFinished:
 
 def _operation(
     operation: OperationSample, elapsed_ns: int, percentiles: tuple[float, ...] = ()
-) -> lines.Operation:
+) -> lines.OperationLine:
     figures = Figures.of([operation], elapsed_ns)
     found = {f"p{percentile:.10g}": figures.percentile_ns(percentile) for percentile in percentiles}
-    return lines.Operation(
+    return lines.OperationLine(
         ios=operation.ios,
         bytes=operation.bytes,
         iops=figures.iops,
@@ -197,7 +197,7 @@ def _steady_state(judged: events.SteadyStateJudged) -> EventLine:
         filled(lines.Steadiness, report, name=name, window=report.rounds)
         for name, report in zip(judged.names, judged.reports, strict=True)
     )
-    return lines.SteadyStateJudged(
+    return lines.SteadyStateLine(
         at=utc_now(),
         phase=judged.phase,
         number=judged.round_number,
@@ -209,15 +209,15 @@ def _steady_state(judged: events.SteadyStateJudged) -> EventLine:
 # What events say; those that are not here say nothing that another does not.
 _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
     events.ProgramStarted: lambda event: _like(
-        lines.StreamStarted, program_version=event.version, command_line=event.command_line
+        lines.StreamStartedLine, program_version=event.version, command_line=event.command_line
     ),
     events.Healed: lambda event: _note("healed", event.healing.text),
     events.RunStarted: _run_started,
-    events.DeviationFound: lambda event: _like(lines.DeviationFound, event.deviation),
-    events.PurgeStarted: lambda event: _like(lines.PurgeStarted, event),
-    events.PurgeFinished: lambda event: _like(lines.PurgeFinished, event.report),
+    events.DeviationFound: lambda event: _like(lines.DeviationLine, event.deviation),
+    events.PurgeStarted: lambda event: _like(lines.PurgeStartedLine, event),
+    events.PurgeFinished: lambda event: _like(lines.PurgeFinishedLine, event.report),
     events.StepsStarted: lambda event: _like(
-        lines.PhaseStarted, event.apply, cycle=event.cycle, stimuli=tuple(map(str, event.apply.steps))
+        lines.PhaseStartedLine, event.apply, cycle=event.cycle, stimuli=tuple(map(str, event.apply.steps))
     ),
     events.IoHangs: lambda event: _note("io_hangs", hang_text(event.io)),
     events.HostStalled: _stood_still,
@@ -225,20 +225,20 @@ _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
     events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
     events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
     events.HostLimited: lambda event: _like(
-        lines.HostLimited, event, evidence=tuple(evidence_words(event.evidence))
+        lines.HostLimitedLine, event, evidence=tuple(evidence_words(event.evidence))
     ),
     events.SteadyStateJudged: _steady_state,
     events.CycleEnded: lambda event: _like(
-        lines.CycleFinished, event.finished.outcome, cycle=event.cycle, title=event.finished.title
+        lines.CycleFinishedLine, event.finished.outcome, cycle=event.cycle, title=event.finished.title
     ),
-    events.PowerWasCut: lambda event: _like(lines.PowerCut, event),
-    events.FileSystemPrepared: lambda event: _like(lines.FileSystemPrepared, file_system=event.report),
-    events.CommandEnded: lambda event: _like(lines.CommandFinished, event),
-    events.HookEnded: lambda event: _like(lines.HookFinished, hook=event.run),
-    events.RunEnded: lambda event: _like(lines.RunFinished, event),
-    events.LimitsJudged: lambda event: _like(lines.LimitsJudged, event),
+    events.PowerWasCut: lambda event: _like(lines.PowerCutLine, event),
+    events.FileSystemPrepared: lambda event: _like(lines.FileSystemLine, file_system=event.report),
+    events.CommandEnded: lambda event: _like(lines.CommandFinishedLine, event),
+    events.HookEnded: lambda event: _like(lines.HookFinishedLine, hook=event.run),
+    events.RunEnded: lambda event: _like(lines.RunFinishedLine, event),
+    events.LimitsJudged: lambda event: _like(lines.LimitsJudgedLine, event),
     events.ReportsWritten: lambda event: _like(
-        lines.ReportWritten, paths=tuple(str(path.absolute()) for path in event.paths)
+        lines.ReportWrittenLine, paths=tuple(str(path.absolute()) for path in event.paths)
     ),
-    events.ProgramEnded: lambda event: _like(lines.StreamFinished, event),
+    events.ProgramEnded: lambda event: _like(lines.StreamFinishedLine, event),
 }

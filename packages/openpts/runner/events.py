@@ -10,7 +10,7 @@ from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest, RunState
 from openpts.runner.healing import Healing
-from openpts.vocabulary.command_run import CommandOrder, CommandRun, FileSystemReport
+from openpts.vocabulary.command_run import CommandRequest, CommandRun, FileSystemReport
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.hook import HookRun
@@ -174,7 +174,7 @@ class FileSystemPrepared(Event, frozen=True):
 class CommandStarted(Event, frozen=True):
     """A program of the operator's is started."""
 
-    order: CommandOrder
+    order: CommandRequest
 
 
 class CommandEnded(Event, frozen=True):

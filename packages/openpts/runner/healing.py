@@ -15,7 +15,7 @@ from openpts.errors import OpenptsError, RefusedError
 from openpts.hooks import Healer
 from openpts.journal import Entry, Journal, JournalError
 from openpts.journal_lock import JournalSnapshot, claimed, journal_lock
-from openpts.programs import Run, run_program
+from openpts.programs import ProgramRunner, run_program
 from openpts.system_files import SystemRoots
 
 
@@ -37,7 +37,7 @@ def heal(
     kinds: Collection[str] | None = None,
     *,
     concerns: Callable[[Entry], bool] = _any_entry,
-    run: Run = run_program,
+    run: ProgramRunner = run_program,
     healers: Callable[[str], Healer] | None = None,
 ) -> tuple[Healing, ...]:
     """Put back what was left behind of these kinds, and take it out of the journal.
@@ -93,7 +93,7 @@ class _Work(Struct, frozen=True):
 
     journal: Journal
     roots: SystemRoots
-    run: Run
+    run: ProgramRunner
     healer_of: Callable[[str], Healer]
 
     def is_meant(self, entry: Entry, kinds: Collection[str] | None) -> bool:

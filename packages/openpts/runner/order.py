@@ -14,7 +14,7 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
-from openpts.record.manifest import Manifest, Ordered, RunState
+from openpts.record.manifest import Manifest, RequestedSettings, RunState
 from openpts.runner.attempt import attempt_here
 from openpts.runner.continued_run import Continuation
 from openpts.runner.device_under_test import DeviceUnderTest
@@ -43,7 +43,7 @@ def _anything(_conditions: Conditions, _target: TargetFacts) -> None:
     """Default of ``admit``: no condition asks for more than any target can do."""
 
 
-class Order(Struct, frozen=True):
+class RunSettings(Struct, frozen=True):
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
@@ -82,10 +82,10 @@ class Order(Struct, frozen=True):
     continues: Continuation | None = None
 
     @property
-    def ordered(self) -> Ordered:
+    def ordered(self) -> RequestedSettings:
         """What of it a resumed run needs again, and is not in another place of the record."""
         options = self.options
-        return Ordered(
+        return RequestedSettings(
             target=self.target,
             purge=str(self.purge_choice),
             io_path=options.io_path,
@@ -129,7 +129,7 @@ class Order(Struct, frozen=True):
     @classmethod
     def again(
         cls,
-        ordered: Ordered,
+        ordered: RequestedSettings,
         conditions: Conditions,
         consent: Consent,
         people: People,

@@ -44,7 +44,7 @@ class ResumePoint(StrEnum):
     PROGRAM = "program"
 
 
-class Answered(Struct, frozen=True):
+class ReplayedRequest(Struct, frozen=True):
     """A request that the record answers, with the places of its steps; ``cycle`` counts purges before it.
 
     ``health`` is the position of a reading among all of the record.
@@ -64,7 +64,7 @@ class Interruption(Struct, frozen=True):
     words where that is.
     """
 
-    kept: tuple[Answered, ...]
+    kept: tuple[ReplayedRequest, ...]
     next: Request | None
     cycle: int
 
@@ -134,7 +134,7 @@ def cut_of(
     says that the ``task`` can't be done.
     """
     record = _Record(run, recorded, task)
-    kept: list[Answered] = []
+    kept: list[ReplayedRequest] = []
     try:
         request = next(script)
         while (answered := record.answer(request)) is not None:
@@ -201,7 +201,7 @@ class _Record:
         }
         self._at = BEFORE_THE_FIRST
 
-    def answer(self, request: Request) -> Answered | None:
+    def answer(self, request: Request) -> ReplayedRequest | None:
         """The request with its answer; None if it has none, or not all of it."""
         cycle = self.cycle
         match request:
@@ -222,23 +222,23 @@ class _Record:
                 return self._kept(request)
             case Apply():
                 return self._applied(request)
-        return Answered(request, None, cycle)
+        return ReplayedRequest(request, None, cycle)
 
-    def _kept(self, request: ReadTrimmed | DriverRequest) -> Answered | None:
+    def _kept(self, request: ReadTrimmed | DriverRequest) -> ReplayedRequest | None:
         """What the manifest has of it."""
         if isinstance(request, ReadTrimmed):
-            return None if self._manifest.trimmed is None else Answered(request, None, self.cycle)
+            return None if self._manifest.trimmed is None else ReplayedRequest(request, None, self.cycle)
         found = self._recorded(request, self._manifest)
-        return Answered(request, found[-1], self.cycle) if found else None
+        return ReplayedRequest(request, found[-1], self.cycle) if found else None
 
-    def _reading(self, request: Request, key: tuple[int, Phase, int]) -> Answered | None:
+    def _reading(self, request: Request, key: tuple[int, Phase, int]) -> ReplayedRequest | None:
         for place, record in self._health.items():
             if (record.cycle, record.phase, record.number) == key:
                 del self._health[place]
-                return Answered(request, record.reading, self.cycle, health=place)
+                return ReplayedRequest(request, record.reading, self.cycle, health=place)
         return None
 
-    def _applied(self, request: Apply) -> Answered | None:
+    def _applied(self, request: Apply) -> ReplayedRequest | None:
         """The samples of all steps; of those that may fail, up to the one that did."""
         places = places_of(request, self.cycle, self._at)
         samples: list[Sample] = []
@@ -259,7 +259,7 @@ class _Record:
                 return None
         last = places[len(samples) - 1]
         self._at = replace(last, position=last.position + 1)
-        return Answered(request, tuple(samples), self.cycle, tuple(places[: len(samples)]))
+        return ReplayedRequest(request, tuple(samples), self.cycle, tuple(places[: len(samples)]))
 
 
 def _other_than(recorded: Step, requested: Step) -> str:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.device.targets.scheme import scheme_of
-from openpts.engine.options import CaptureOrder, Demand, NativeOptions
+from openpts.engine.options import CaptureSettings, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError, failing_as
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import (
@@ -187,7 +187,7 @@ def captured(
     files = folder / capture_folder(attempt)
     with failing_as(RecordError, f"can't create the folder {files}"):
         files.mkdir(parents=True, exist_ok=True)
-    return replace(options, capture=CaptureOrder(files, math.gcd(*granules)))
+    return replace(options, capture=CaptureSettings(files, math.gcd(*granules)))
 
 
 def checked_plan(script: Script, device: DeviceUnderTest) -> tuple[PlannedApply, ...]:

@@ -8,7 +8,7 @@ from openpts.errors import RecordError
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.runner.preparation import Preparation
-from openpts.runner.replay import Answered
+from openpts.runner.replay import ReplayedRequest
 from openpts.units import format_capacity
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.sample import Sample
@@ -38,7 +38,11 @@ def _identity(manifest: Manifest) -> dict[str, str]:
 
 
 def repeat(
-    requests: Iterable[Answered], run: Run, engine: CapturingEngine, preparation: Preparation, verb: str
+    requests: Iterable[ReplayedRequest],
+    run: Run,
+    engine: CapturingEngine,
+    preparation: Preparation,
+    verb: str,
 ) -> None:
     """Carry out again what the record has of a simulated drive, and hold the figures against it.
 

@@ -28,7 +28,7 @@ from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, driver_of
 from openpts.runner.events import Event, Healed, Listener, RunStarted
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, checked_plan, demand_of, interval_ns
 from openpts.runner.resumed_run import BegunRun, resumed_run
@@ -76,7 +76,7 @@ class _PreparedRun(Struct, frozen=True):
     runner: ScriptRunner
 
 
-def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
+def run_test(test: Procedure, order: RunSettings, listeners: Sequence[Listener]) -> FinishedRun:
     """Run one test. Everything that can be refused is refused before the purge.
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
@@ -99,7 +99,7 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
 
 
 def _checked(
-    driver: Driver, order: Order, device: DeviceUnderTest, run_id: str, concerns: Concerns
+    driver: Driver, order: RunSettings, device: DeviceUnderTest, run_id: str, concerns: Concerns
 ) -> _CheckedRun:
     """Check what the order asks of the device, and the space for it, before anything on it is changed."""
     test = driver.test
@@ -146,7 +146,9 @@ def _checked(
 
 
 @contextmanager
-def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
+def _prepared(
+    checked: _CheckedRun, order: RunSettings, listeners: Sequence[Listener]
+) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
     device, steps, driver, begun = checked.device, checked.steps, checked.driver, checked.begun
     demand, seed, concerns = demand_of(steps), checked.conditions.seed, checked.concerns

@@ -108,7 +108,7 @@ def host_texts(sample: Sample) -> tuple[str, ...]:
     return (*late, f"no processor time was left: {busy}")
 
 
-class Capped(Struct, frozen=True):
+class SaturatedStream(Struct, frozen=True):
     """A stream whose queue was full for so much of its load that this was no open loop, in words."""
 
     share: float
@@ -116,7 +116,7 @@ class Capped(Struct, frozen=True):
     is_replay: bool
 
 
-def capped_streams(sample: Sample) -> Iterator[Capped]:
+def capped_streams(sample: Sample) -> Iterator[SaturatedStream]:
     """Streams of a step with planned I/Os that were never issued, or that waited when they were due."""
     if sample.step.is_idle:
         return
@@ -132,7 +132,7 @@ def capped_streams(sample: Sample) -> Iterator[Capped]:
         if share > _CAPPED_SHARE:
             name = f"{stream.name}: " if sample.streams and stream.name else ""
             text = f"{name}{100 * share:.1f} % {how}, as QD was full (TC x QD = {stream.stimulus.toio:,})"
-            yield Capped(share, f"{text}: this was no open loop", stream.replay is not None)
+            yield SaturatedStream(share, f"{text}: this was no open loop", stream.replay is not None)
 
 
 def late_text(late: Lateness) -> str:

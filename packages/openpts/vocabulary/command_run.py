@@ -28,7 +28,7 @@ class FileSystemType(StrEnum):
     NONE = "none"
 
 
-class FileSystemOrder(Struct, frozen=True):
+class FileSystemSettings(Struct, frozen=True):
     """How a drive is prepared, None: ext4; a directory is taken as it is. ``fill_pct`` of it are used."""
 
     wanted: FileSystemType | None
@@ -71,7 +71,7 @@ def file_system_words(report: FileSystemReport) -> str:
     )
 
 
-class FigureOrder(Struct, frozen=True):
+class PrintedFigure(Struct, frozen=True):
     """A figure that the program prints: the number in the one group of ``pattern``, its last match."""
 
     name: str
@@ -91,7 +91,7 @@ class FigureOrder(Struct, frozen=True):
 class PrepareFileSystem(DriverRequest, frozen=True):
     """Bring the target into the state in which the program is to find it; only the record has an answer."""
 
-    order: FileSystemOrder
+    order: FileSystemSettings
 
     @property
     def text(self) -> str:
@@ -99,7 +99,7 @@ class PrepareFileSystem(DriverRequest, frozen=True):
         return "the preparation of the file system"
 
 
-class CommandOrder(DriverRequest, frozen=True):
+class CommandRequest(DriverRequest, frozen=True):
     """One run of the program. ``arguments`` go to no shell; ``limit_ns`` None: it may take any time.
 
     The answer is a CommandRun.
@@ -109,7 +109,7 @@ class CommandOrder(DriverRequest, frozen=True):
     number: int
     arguments: tuple[str, ...]
     limit_ns: int | None = None
-    figure: FigureOrder | None = None
+    figure: PrintedFigure | None = None
 
     @property
     def text(self) -> str:
@@ -207,6 +207,6 @@ class CommandRun(DriverAnswer, frozen=True):
 
 
 def command_run_in(answer: Answer) -> CommandRun:
-    """What a runner answers to a CommandOrder."""
+    """What a runner answers to a CommandRequest."""
     assert isinstance(answer, CommandRun)  # noqa: S101 no runner answers otherwise
     return answer

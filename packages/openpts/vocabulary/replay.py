@@ -42,7 +42,7 @@ class PlaceEffects(msgspec.Struct, frozen=True, array_like=True):
     footprint_bytes: int
 
 
-class Preparation(msgspec.Struct, frozen=True, kw_only=True):
+class ReplayPreparation(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a trace on its way into a schedule for one target.
 
     ``sources`` are its files. ``skipped`` are I/Os that are not replayed, by reason;
@@ -83,7 +83,7 @@ class Replay(msgspec.Struct, frozen=True, kw_only=True):
     span_ns: int
     mode: ReplayMode = ReplayMode.TIMED
     conflicts: Conflicts = Conflicts.STRICT
-    preparation: Preparation | None = None
+    preparation: ReplayPreparation | None = None
 
     def __hash__(self) -> int:
         # by what is issued: what became of the trace has tables, which have no hash

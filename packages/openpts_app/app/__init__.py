@@ -11,13 +11,13 @@ from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import SECONDS, count, percent
 from openpts.fields.parsing import refuse
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import format_duration
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.command_run import FigureOrder, FileSystemType
+from openpts.vocabulary.command_run import FileSystemType, PrintedFigure
 
 DIRECTORY_WORD: Final = "{dir}"
 """In a word of the command, it stands for the directory to run in."""
@@ -45,7 +45,7 @@ def _from_anywhere(program: str, folder: str) -> str:
     return str((Path(folder) / program).absolute())
 
 
-COMMAND: Final = Kind(
+COMMAND: Final = ValueType(
     list[str],
     _command,
     shlex.join,
@@ -53,7 +53,7 @@ COMMAND: Final = Kind(
 )
 
 
-def _figure(name: str, text: str) -> FigureOrder:
+def _figure(name: str, text: str) -> PrintedFigure:
     """A pattern may contain colons: what follows the last one is a unit if it looks like one."""
     title, equals, rest = text.partition("=")
     pattern, colon, unit = rest.rpartition(":")
@@ -61,7 +61,7 @@ def _figure(name: str, text: str) -> FigureOrder:
         pattern, unit = rest, ""
     if not equals or not title.strip() or _groups(pattern) != 1:
         refuse(name, text, _HOW_TO_WRITE_FIGURE)
-    return FigureOrder(title.strip(), pattern, unit.strip())
+    return PrintedFigure(title.strip(), pattern, unit.strip())
 
 
 def _groups(pattern: str) -> int:
@@ -71,7 +71,7 @@ def _groups(pattern: str) -> int:
         return 0
 
 
-def figure_text(figure: FigureOrder | None) -> str:
+def figure_text(figure: PrintedFigure | None) -> str:
     """As it is written on the command line."""
     return "" if figure is None else str(figure)
 
@@ -117,7 +117,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         Field(
             "File system made",
             "File system to format a drive with; none gives COMMAND the raw drive, as {device}; ext4.",
-            Kind(
+            ValueType(
                 Literal["ext4", "xfs", "none"],
                 lambda _name, word: FileSystemType(word),
                 lambda kind: "" if kind is None else str(kind),
@@ -183,11 +183,11 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         ),
     ] = None
     figure: Annotated[
-        FigureOrder | None,
+        PrintedFigure | None,
         Field(
             "Figure that the command prints",
             "Read a figure from the output of COMMAND: of the last match of REGEX its one group, a number.",
-            Kind(str, _figure, figure_text, "NAME=REGEX[:UNIT]"),
+            ValueType(str, _figure, figure_text, "NAME=REGEX[:UNIT]"),
             examples=("rate=Rate: ([0-9.]+):MB/s",),
             text=figure_text,
             free="what is read of the output, not what is done",
@@ -198,7 +198,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         Field(
             "Better figure",
             "Which way of the figure is better.",
-            Kind(
+            ValueType(
                 Literal["higher", "lower"],
                 lambda _name, word: Better(word),
                 lambda better: str(better or ""),

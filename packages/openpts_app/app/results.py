@@ -24,7 +24,7 @@ BOUND_RULE: Final = (
 )
 
 
-class Bound(StrEnum):
+class LimitedBy(StrEnum):
     """What a faster drive would do to a program: DRIVE much, CPU nothing."""
 
     DRIVE = "drive-bound"
@@ -32,8 +32,8 @@ class Bound(StrEnum):
     NEITHER = "neither"
 
 
-_BOUND_WORDS: Final = {Bound.NEITHER: "neither CPU-bound nor drive-bound"} | {
-    bound: str(bound) for bound in (Bound.CPU, Bound.DRIVE)
+_BOUND_WORDS: Final = {LimitedBy.NEITHER: "neither CPU-bound nor drive-bound"} | {
+    bound: str(bound) for bound in (LimitedBy.CPU, LimitedBy.DRIVE)
 }
 
 
@@ -122,12 +122,12 @@ def _share_pct(part_ns: int, run: CommandRun) -> float:
     return 100 * part_ns / run.elapsed_ns if run.elapsed_ns else 0.0
 
 
-def bound_of(run: CommandRun) -> Bound:
+def bound_of(run: CommandRun) -> LimitedBy:
     """What the run was bound by; see ``BOUND_RULE``."""
     busy, cpu = busy_pct(run), cpu_pct(run)
     if busy >= MUCH_PCT and cpu < LITTLE_PCT:
-        return Bound.DRIVE
-    return Bound.CPU if cpu >= MUCH_PCT and busy < LITTLE_PCT else Bound.NEITHER
+        return LimitedBy.DRIVE
+    return LimitedBy.CPU if cpu >= MUCH_PCT and busy < LITTLE_PCT else LimitedBy.NEITHER
 
 
 def bound_sentence(run: CommandRun) -> str:

@@ -20,9 +20,9 @@ from typing import Final
 
 from openpts.procedures.kit.standard import Standard
 from openpts.vocabulary.command_run import (
-    CommandOrder,
+    CommandRequest,
     CommandRun,
-    FileSystemOrder,
+    FileSystemSettings,
     PrepareFileSystem,
     RunKind,
     command_run_in,
@@ -41,9 +41,9 @@ standard_conditions: Final = Standard(
 )
 
 
-def file_system_order(conditions: AppConditions) -> FileSystemOrder:
+def file_system_order(conditions: AppConditions) -> FileSystemSettings:
     """How a drive is prepared."""
-    return FileSystemOrder(conditions.file_system, conditions.fill_level_pct, conditions.seed)
+    return FileSystemSettings(conditions.file_system, conditions.fill_level_pct, conditions.seed)
 
 
 # SOL-BMK-02
@@ -61,5 +61,5 @@ def script(conditions: AppConditions, user_capacity_bytes: int) -> Script:
     yield CycleFinished(Outcome(steady_round=None, last_round=0))
 
 
-def _order(conditions: AppConditions, kind: RunKind, number: int) -> CommandOrder:
-    return CommandOrder(kind, number, conditions.command, conditions.limit_ns, conditions.figure)
+def _order(conditions: AppConditions, kind: RunKind, number: int) -> CommandRequest:
+    return CommandRequest(kind, number, conditions.command, conditions.limit_ns, conditions.figure)

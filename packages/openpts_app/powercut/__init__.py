@@ -4,11 +4,11 @@ from typing import Annotated, ClassVar, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import AMOUNT, SECONDS, SIZE, WHOLE_PERCENT, count, listed
 from openpts.procedures.kit.procedure import Procedure
 
-_COMMAND: Final = Kind(str, metavar="COMMAND", limits={"min_length": 1, "max_length": 1000})
+_COMMAND: Final = ValueType(str, metavar="COMMAND", limits={"min_length": 1, "max_length": 1000})
 
 
 class PowerCutConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="powercut"):

@@ -45,7 +45,7 @@ from openpts.record.batch import (
 )
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
-from openpts.runner.event_lines import RunStarted
+from openpts.runner.event_lines import RunStartedLine
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.document import Document
@@ -208,7 +208,7 @@ def run_shown(runner: Executor, stream: IO[str]) -> Batch:
     ):
 
         def on_event(event: BatchEvent) -> None:
-            if isinstance(event, EntryOutput) and isinstance(event.event, RunStarted):
+            if isinstance(event, EntryOutput) and isinstance(event.event, RunStartedLine):
                 begun(runner.folder)
             publish(event)
             show(event)

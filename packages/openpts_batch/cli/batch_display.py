@@ -72,39 +72,39 @@ class DriveRow(Struct):
         """Take in what the run says; what of it is news, in words."""
         news = ""
         match line:
-            case lines.RunStarted():
+            case lines.RunStartedLine():
                 self.planned_steps, self.steps = line.planned_steps, 0
-            case lines.PurgeStarted():
+            case lines.PurgeStartedLine():
                 self.phase = news = "purge"
-            case lines.PhaseStarted():
+            case lines.PhaseStartedLine():
                 cycle = f"cycle {line.cycle}, " if line.cycle > 1 else ""
                 self.phase = f"{cycle}{phase_text(line.phase, line.number)}"
                 news = self.phase if line.phase != self._said_phase else ""
                 self._said_phase = line.phase
-            case lines.Progress() | lines.SampleTaken() | lines.StepFinished():
+            case lines.RunProgressLine() | lines.SampleLine() | lines.StepFinishedLine():
                 self._measure(line)
-            case lines.CycleFinished():
+            case lines.CycleFinishedLine():
                 title = f"{line.title}: " if line.title else ""
                 steady = f"steady in round {line.steady_round}" if line.steady_round else "not steady"
                 news = f"{title}{steady}, ended in round {line.last_round}"
-            case lines.Note():
+            case lines.NoteLine():
                 news = line.text
-            case lines.HostLimited():
+            case lines.HostLimitedLine():
                 new = line.limited_ns.keys() - self._said_limits
                 self._said_limits |= new
                 news = host_limit_text(sorted(new), line.evidence) if new else ""
-            case lines.RunFinished():
+            case lines.RunFinishedLine():
                 self.phase, self.iops, self.bytes_per_s = "", None, None
         return news
 
-    def _measure(self, line: lines.Progress | lines.SampleTaken | lines.StepFinished) -> None:
-        if isinstance(line, lines.StepFinished):
+    def _measure(self, line: lines.RunProgressLine | lines.SampleLine | lines.StepFinishedLine) -> None:
+        if isinstance(line, lines.StepFinishedLine):
             self.steps += 1
             self.iops = sum(one.iops for one in line.operations.values())
             self.bytes_per_s = sum(one.bytes_per_s for one in line.operations.values())
             return
         self.temperature_c = line.temperature_c or self.temperature_c
-        if isinstance(line, lines.Progress):
+        if isinstance(line, lines.RunProgressLine):
             self.iops, self.bytes_per_s = line.iops, line.bytes_per_s
 
     @property
@@ -168,7 +168,7 @@ class BatchDisplay(Struct):
                 self.run.on_event(event.event)
         else:
             text = row.on_line(event.event)
-            if self.is_drawn and not isinstance(event.event, lines.HostLimited):
+            if self.is_drawn and not isinstance(event.event, lines.HostLimitedLine):
                 text = ""
         if text:
             self.say(f"[{clock_text(elapsed_s)}] {row.name}: {text}")

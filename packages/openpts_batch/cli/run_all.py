@@ -17,7 +17,7 @@ from openpts.procedures.registry import PROCEDURES, suite
 from openpts_compare.cli.limit_options import limit_options
 
 
-class _Tests(click.ParamType[tuple[str, ...]]):
+class _TestNames(click.ParamType[tuple[str, ...]]):
     """Names of tests between commas or blanks."""
 
     name = "tests"
@@ -40,7 +40,7 @@ SUITE_OPTIONS = together(
     QUICK_OPTION,
     click.option(
         "--tests",
-        type=_Tests(),
+        type=_TestNames(),
         metavar="TEST,...",
         help=f"These, in this order: {', '.join(PROCEDURES)}. Without it those of the plan, or all of the "
         "specification.",

@@ -32,7 +32,7 @@ from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener, RunStarted
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
@@ -131,22 +131,22 @@ def _what_is_left(
 
 def _order_again(
     folder: Path, batch: Batch, entry: BatchEntry, consent: Consent, accepted: Mapping[str, bool]
-) -> Order:
+) -> RunSettings:
     """Of a test that continues where it has a record, and begins where it has none."""
     run_folder, suite = folder / entry.folder, batch.suite
     ordered = suite.ordered if suite else None
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists() or is_complete(run_folder)
     if begins and entry.conditions is not None and suite and ordered:
         conditions = msgspec.convert(entry.conditions, procedure_of(entry.test).conditions)
-        order = Order.again(ordered, conditions, consent, suite.people, batch.command_line)
+        order = RunSettings.again(ordered, conditions, consent, suite.people, batch.command_line)
         order = replace(order, purpose=suite.purpose)
     else:
         resumption = Resumption(stored_run(run_folder), **accepted)
-        order = Order.to_resume(resumption, consent, ordered.target if ordered else None)
+        order = RunSettings.to_resume(resumption, consent, ordered.target if ordered else None)
     return replace(order, inputs=batch.inputs)
 
 
-def _with_seed(order: Order) -> Order:
+def _with_seed(order: RunSettings) -> RunSettings:
     """Seeds are drawn when the suite begins: a test has the same if the suite is resumed before it."""
     return replace(order, seed=secrets.randbits(63)) if order.seed is None else order
 

@@ -59,7 +59,7 @@ class FleetFile(Struct, frozen=True, forbid_unknown_fields=True):
     program: _Text = _PROGRAM
 
 
-class Host(Struct, frozen=True):
+class FleetHost(Struct, frozen=True):
     """A host of a fleet; ``name`` is that of its node in Slurm.
 
     ``runs`` is the folder of its runs' folders, ``program`` the openpts that is installed there.
@@ -86,9 +86,9 @@ class Host(Struct, frozen=True):
 class Fleet(Struct, frozen=True):
     """What a fleet file says."""
 
-    hosts: dict[str, Host]
+    hosts: dict[str, FleetHost]
 
-    def host(self, name: str) -> Host:
+    def host(self, name: str) -> FleetHost:
         """The host of that name. Raises UsageError."""
         if name not in self.hosts:
             meant = did_you_mean(name, self.hosts, f"known are {', '.join(self.hosts) or 'none'}")
@@ -121,9 +121,9 @@ def parse_fleet(raw: bytes, path: str) -> Fleet:
     return Fleet({name: _host(file, name, Path(path).resolve()) for name in file.hosts})
 
 
-def _host(file: FleetFile, name: str, path: Path) -> Host:
+def _host(file: FleetFile, name: str, path: Path) -> FleetHost:
     host = file.hosts[name]
-    return Host(
+    return FleetHost(
         name=name,
         runs=Path(host.runs or file.runs),
         program=host.program or file.program,

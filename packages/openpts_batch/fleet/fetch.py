@@ -17,10 +17,10 @@ from msgspec import Struct
 
 from openpts.errors import FleetError, RecordError, failing_as
 from openpts.output_files import refuse_run_folder
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.record.manifest import RunState
 from openpts.run_folder_files import open_file, read_file, remove_file, synchronize_folder, write_files
-from openpts_batch.fleet.configuration import Fleet, Host
+from openpts_batch.fleet.configuration import Fleet, FleetHost
 from openpts_batch.fleet.observation import Observation
 from openpts_batch.fleet.slurm import job_on, slurm_answer
 
@@ -76,7 +76,7 @@ def _in_the_way_of(seen: Observation, measuring: Mapping[str | None, str]) -> st
     return None
 
 
-def fetch(fleet: Fleet, seen: Observation, out: Path, run: Run = run_program) -> Fetched:
+def fetch(fleet: Fleet, seen: Observation, out: Path, run: ProgramRunner = run_program) -> Fetched:
     """Bring the folder of a run that has ended to ``out``, or find it there.
 
     Raises FleetError if the host can't be reached, or measures, or what arrives is not what is there. Raises
@@ -136,7 +136,7 @@ def _size_bytes(folder: Path) -> int:
     return sum(path.lstat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def _hashes_on(host: Host, source: str, run: Run) -> dict[str, str]:
+def _hashes_on(host: FleetHost, source: str, run: ProgramRunner) -> dict[str, str]:
     """SHA-256 of each file of a folder on the host by its name in the folder. Raises FleetError."""
     with failing_as(FleetError, f"host {host.name} can't read {source}", of=FleetError):
         answer = slurm_answer(_alone_on(host, _HASHES_S, _LIST, source), _HASHES_S, run)
@@ -144,7 +144,7 @@ def _hashes_on(host: Host, source: str, run: Run) -> dict[str, str]:
     return {name: digest for digest, _, name in entries}
 
 
-def _transfer(host: Host, source: str, to: Path, run: Run) -> None:
+def _transfer(host: FleetHost, source: str, to: Path, run: ProgramRunner) -> None:
     """Put all files of the folder on the host into ``to``."""
     with failing_as(FleetError, f"{to.name} can't be fetched", of=ProgramError):
         answer = run(
@@ -154,7 +154,7 @@ def _transfer(host: Host, source: str, to: Path, run: Run) -> None:
         raise FleetError(f"the transfer from host {host.name} broke off: {answer.complaint}; fetch again")
 
 
-def _alone_on(host: Host, patience_s: float, script: str, source: str) -> list[str]:
+def _alone_on(host: FleetHost, patience_s: float, script: str, source: str) -> list[str]:
     """A job that begins only while nothing runs on the host; until it ends, no run begins there."""
     return [*job_on(host, patience_s), "--exclusive", "/bin/sh", "-c", script, "sh", source, _TRANSIENT]
 

@@ -37,7 +37,7 @@ class Start(Struct, frozen=True, kw_only=True):
     at: str
 
 
-class Note(Struct, frozen=True, kw_only=True):
+class RunNote(Struct, frozen=True, kw_only=True):
     """The note of a run. ``refused`` says why it was not begun, or not gone on with when that was asked for
     last, ``interrupted`` how it was cut off.
 
@@ -76,14 +76,14 @@ class HostJournal(Struct, frozen=True):
         """Where its events are appended; readers continue by the byte offset that they have reached."""
         return self.runs / f"{run_id}.events.jsonl"
 
-    def note_of(self, run_id: str) -> Note | None:
+    def note_of(self, run_id: str) -> RunNote | None:
         """The note on a run; None without one. Raises FleetError if it can't be read."""
         path = self.runs / _name(run_id)
         with failing_as(FleetError, f"{path} can't be read"), suppress(FileNotFoundError):
-            return decode_json(read_file(self.runs, _name(run_id)), Note)
+            return decode_json(read_file(self.runs, _name(run_id)), RunNote)
         return None
 
-    def write(self, run_id: str, note: Note) -> None:
+    def write(self, run_id: str, note: RunNote) -> None:
         """Put a note in place of the one before; it is on the disk when this returns. Raises FleetError."""
         with failing_as(FleetError, f"{self.runs / _name(run_id)} can't be written"):
             self.runs.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ class HostJournal(Struct, frozen=True):
 
     def change(self, run_id: str, **values: object) -> None:
         """Change these values of a note, which is made if there is none."""
-        self.write(run_id, structs.replace(self.note_of(run_id) or Note(), **values))
+        self.write(run_id, structs.replace(self.note_of(run_id) or RunNote(), **values))
 
     @contextmanager
     def starting(self, run_id: str) -> Iterator[bool]:
@@ -127,7 +127,9 @@ class HostJournal(Struct, frozen=True):
         note, begun = self.note_of(run_id), self.claim_of(run_id).exists()
         if note is None and not begun:
             return None
-        stage, reason = self._stage(run_id, note or Note(), self.is_alive(run_id) if alive is None else alive)
+        stage, reason = self._stage(
+            run_id, note or RunNote(), self.is_alive(run_id) if alive is None else alive
+        )
         starts = () if note is None else note.starts
         return Observation(
             run_id=run_id,
@@ -139,7 +141,7 @@ class HostJournal(Struct, frozen=True):
             request=None if note is None else note.request,
         )
 
-    def _stage(self, run_id: str, note: Note, alive: bool) -> tuple[RunState, str]:
+    def _stage(self, run_id: str, note: RunNote, alive: bool) -> tuple[RunState, str]:
         owner = read_owner(self.claim_of(run_id))
         if alive:
             said = "is starting" if owner is None else f"process {owner.pid}, since {owner.since}"
@@ -174,7 +176,7 @@ class HostJournal(Struct, frozen=True):
         """As ``observe``; an interruption that is found is written down, so that it stays one."""
         found = self.observe(run_id, alive=alive)
         if found is not None and found.stage is RunState.INTERRUPTED:
-            note = self.note_of(run_id) or Note()
+            note = self.note_of(run_id) or RunNote()
             if note.interrupted != found.reason:
                 self.write(run_id, structs.replace(note, interrupted=found.reason))
         return found
@@ -186,7 +188,7 @@ class HostJournal(Struct, frozen=True):
         return tuple(found for name in sorted(names) if (found := self.settled(name)) is not None)
 
 
-def _stage_without_record(note: Note) -> tuple[RunState, str]:
+def _stage_without_record(note: RunNote) -> tuple[RunState, str]:
     if note.cancelled_at is not None:
         return RunState.CANCELLED, "before it had begun"
     if note.refused:

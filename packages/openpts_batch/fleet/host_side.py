@@ -21,8 +21,8 @@ from openpts.ownership import lockers, read_owner
 from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots, boot_id
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.fleet.configuration import Host
-from openpts_batch.fleet.host_journal import HostJournal, Note, Start, now
+from openpts_batch.fleet.configuration import FleetHost
+from openpts_batch.fleet.host_journal import HostJournal, RunNote, Start, now
 from openpts_batch.fleet.observation import Observation
 from openpts_sim.simulated_target import names_simulated
 
@@ -39,7 +39,7 @@ CarryOut = Callable[[Sequence[str]], None]
 class HostSide(Struct, frozen=True):
     """The host that a fleet file names, seen from itself."""
 
-    host: Host
+    host: FleetHost
     roots: SystemRoots = field(default_factory=SystemRoots)
 
     @property
@@ -80,9 +80,9 @@ class HostSide(Struct, frozen=True):
         """Begin the run, or with ``resume_words`` continue with it."""
         journal, run_id = self.journal, request.run_id
         before = read_owner(journal.claim_of(run_id))
-        note = journal.note_of(run_id) or Note()
+        note = journal.note_of(run_id) or RunNote()
         start = Start(job=job, boot_id=boot_id(self.roots), at=now())
-        journal.write(run_id, Note(request=request, starts=(*note.starts, start)))
+        journal.write(run_id, RunNote(request=request, starts=(*note.starts, start)))
         try:
             drive, folder = self.checked_drive(request), journal.folder_of(run_id)
             ours = self._both(request, drive)
@@ -107,7 +107,7 @@ class HostSide(Struct, frozen=True):
         assert found is not None  # noqa: S101 it was locked
         return found
 
-    def checked_drive(self, request: RunRequest) -> "Drive":
+    def checked_drive(self, request: RunRequest) -> "FleetDrive":
         """The drive that the request means. Raises RefusedError, TargetError and UsageError."""
         if request.slot is None:
             raise UsageError(f"run {request.run_id} names no slot")
@@ -137,7 +137,7 @@ class HostSide(Struct, frozen=True):
             raise RefusedError(f"refused [slot]: the drive in {where} is a {drive.model}, and no {expected}")
         return drive
 
-    def in_slot(self, name: str) -> "Drive | None":
+    def in_slot(self, name: str) -> "FleetDrive | None":
         """What is in a slot now; None if nothing is."""
         target = self.host.slots[name].target
         is_empty = target.startswith("/") and not Path(target).exists()
@@ -148,7 +148,7 @@ class HostSide(Struct, frozen=True):
         drives = {name: self.in_slot(name) for name in self.host.slots}
         return {name: None if drive is None else drive.serial or "" for name, drive in drives.items()}
 
-    def _both(self, request: RunRequest, drive: "Drive") -> list[str]:
+    def _both(self, request: RunRequest, drive: "FleetDrive") -> list[str]:
         """No report: to make one takes processors that other drives' runs are measured on."""
         confirmed = ["--confirm-serial", drive.serial] if drive.is_block and drive.serial else []
         events = str(self.journal.events_of(request.run_id))
@@ -183,7 +183,7 @@ class HostSide(Struct, frozen=True):
                 os.kill(pid, number)
 
 
-class Drive(Struct, frozen=True):
+class FleetDrive(Struct, frozen=True):
     """A drive as it is there: ``target`` names it for `openpts run`, by the kernel's own name of its node."""
 
     target: str
@@ -192,18 +192,18 @@ class Drive(Struct, frozen=True):
     is_block: bool
 
 
-def drive_at(target: str, roots: SystemRoots) -> Drive:
+def drive_at(target: str, roots: SystemRoots) -> FleetDrive:
     """What a target names now; a link is followed once, so that what is checked is what is written to.
 
     Raises TargetError if there is no such drive.
     """
     if names_simulated(target) or target.startswith(_FILE):
-        return Drive(target, None, None, is_block=False)
+        return FleetDrive(target, None, None, is_block=False)
     device = BlockDevice.of_node(Path(target), roots)
-    return Drive(str(device.node), serial_number(device).value, model(device).value, is_block=True)
+    return FleetDrive(str(device.node), serial_number(device).value, model(device).value, is_block=True)
 
 
-def _may_begin(found: Observation | None, note: Note | None, *, again: bool) -> bool:
+def _may_begin(found: Observation | None, note: RunNote | None, *, again: bool) -> bool:
     """Whether a run that no process carries out may be begun, or gone on with.
 
     One that was killed before it had claimed its drive may begin, unless its end was reported to others.

@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Struct
 
 from openpts.errors import FleetError, UsageError
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.fleet.configuration import Fleet, Host
+from openpts_batch.fleet.configuration import Fleet, FleetHost
 from openpts_batch.fleet.observation import NOT_BEGUN, HostState, Observation, request_noted
 
 _SEEN_AGAIN_S: Final = 6.0
@@ -37,7 +37,7 @@ _NO_REASON: Final = {"none", "None", ""}
 _EXCLUSIVE: Final = "--exclusive-host"
 
 
-class Job(NamedTuple):
+class SlurmJob(NamedTuple):
     """A job as squeue tells of it. ``node`` is where it runs, or is to run; ``comment`` is the request."""
 
     number: int
@@ -105,7 +105,7 @@ class SlurmBackend(Struct, frozen=True):
         time.sleep(_SEEN_AGAIN_S)
         return self.observe(request.run_id)
 
-    def _sbatch(self, host: Host, request: RunRequest) -> Sequence[str]:
+    def _sbatch(self, host: FleetHost, request: RunRequest) -> Sequence[str]:
         run_id = request.run_id
         arguments = ["sbatch", "--parsable", "--no-requeue", f"--job-name={run_id}"]
         arguments += [f"--comment={msgspec.json.encode(request).decode()}"]
@@ -187,7 +187,9 @@ class SlurmBackend(Struct, frozen=True):
         reported = {name: (state, reason) for name, state, reason in (line.split("|", 2) for line in lines)}
         return [self._host_state(host, reported.get(host.name), jobs) for host in self.fleet.hosts.values()]
 
-    def _host_state(self, host: Host, reported: tuple[str, str] | None, jobs: Sequence[Job]) -> HostState:
+    def _host_state(
+        self, host: FleetHost, reported: tuple[str, str] | None, jobs: Sequence[SlurmJob]
+    ) -> HostState:
         if reported is None:
             return HostState(host.name, False, "Slurm has no such node", {})
         state, reason = reported
@@ -202,26 +204,26 @@ class SlurmBackend(Struct, frozen=True):
             return HostState(host.name, False, f"{said}; {error}", {})
         return HostState(host.name, True, said, slots)
 
-    def _journal(self, host: Host, run_id: str = "") -> tuple[Observation, ...]:
+    def _journal(self, host: FleetHost, run_id: str = "") -> tuple[Observation, ...]:
         arguments = [run_id] if run_id else []
         return host.decoded(self._ask(host, "journal", *arguments), tuple[Observation, ...])
 
-    def _ask(self, host: Host, verb: str, *arguments: str, patience_s: float = _TO_ANSWER_S) -> str:
+    def _ask(self, host: FleetHost, verb: str, *arguments: str, patience_s: float = _TO_ANSWER_S) -> str:
         """What a verb says on the host, as a job of its own that takes no slot."""
         return slurm_answer([*job_on(host, patience_s), *host.command(verb), *arguments], patience_s)
 
-    def _jobs(self) -> tuple[Job, ...]:
+    def _jobs(self) -> tuple[SlurmJob, ...]:
         """All jobs that are runs, also those that have ended. Raises FleetError."""
         text = slurm_answer(["squeue", "--noheader", "--states=all", f"--format={_JOB_FORMAT}"])
         split = (line.split("|", 6) for line in text.splitlines())
         return tuple(
-            Job(int(number), name, state, node or requested, reason, comment)
+            SlurmJob(int(number), name, state, node or requested, reason, comment)
             for number, name, state, node, requested, reason, comment in split
             if _is_run_id(name)
         )
 
 
-def job_on(host: Host, patience_s: float) -> list[str]:
+def job_on(host: FleetHost, patience_s: float) -> list[str]:
     """The words before those of a program that runs on a host as a job of its own, which takes no slot."""
     placed = ["srun", "--quiet", f"--nodelist={host.name}", "--ntasks=1", f"--immediate={_TO_PLACE_S}"]
     # an srun that is killed, or that slurmctld forgot, leaves its job behind, with a processor
@@ -229,17 +231,17 @@ def job_on(host: Host, patience_s: float) -> list[str]:
     return [*placed, "--job-name=openpts-journal", f"--time={minutes}", "--export=NIL", "--chdir=/"]
 
 
-def _script(host: Host, request: RunRequest, resume_words: Sequence[str], *, again: bool) -> str:
+def _script(host: FleetHost, request: RunRequest, resume_words: Sequence[str], *, again: bool) -> str:
     start = shlex.join([*host.command("start"), *["--again"] * again])
     requested = shlex.join([msgspec.json.encode(request).decode(), *resume_words])
     return f'exec {start} --job "$SLURM_JOB_ID" -- {requested}'
 
 
-def _measuring(host: str, jobs: Sequence[Job]) -> bool:
+def _measuring(host: str, jobs: Sequence[SlurmJob]) -> bool:
     return any(job.node == host and job.stage is RunState.RUNNING for job in jobs)
 
 
-def _is_left_over(job: Job, found: Observation) -> bool:
+def _is_left_over(job: SlurmJob, found: Observation) -> bool:
     """Whether a job that still runs is that of a run whose processes are gone, and only holds its slot."""
     return found.job == str(job.number) and found.stage not in {RunState.RUNNING, RunState.QUEUED}
 
@@ -251,7 +253,9 @@ def _is_run_id(name: str) -> bool:
         return False
 
 
-def slurm_answer(arguments: Sequence[str], patience_s: float = _TO_ANSWER_S, run: Run = run_program) -> str:
+def slurm_answer(
+    arguments: Sequence[str], patience_s: float = _TO_ANSWER_S, run: ProgramRunner = run_program
+) -> str:
     """What a program of Slurm says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:
         answer = run(arguments, patience_s)

@@ -4,7 +4,7 @@ from typing import Final
 
 from openpts.units import KIB, MB, MIB
 from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Stimulus, Stream
-from openpts_check.purpose import FILES, Asked, Bound, Figure, Load, Purpose, Seen, Shown
+from openpts_check.purpose import FILES, Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
 from openpts_check.seen import per_s, percentile_ms
 
 _A1: Final = "SD Association, application performance class A1"
@@ -40,7 +40,7 @@ def _made_ms(seen: Seen) -> float | None:
     return percentile_ms(seen.of(_MAKE), FILES, "write", 99)
 
 
-PURPOSE: Final = Purpose(
+PURPOSE: Final = CheckPurpose(
     name="build",
     title="Many small files: starting, installing, building",
     question="Are many small files fast enough on this disk to start, install and build programs?",
@@ -50,32 +50,32 @@ PURPOSE: Final = Purpose(
     loads=_loads,
     fills=False,
     figures=(
-        Figure(
+        PurposeFigure(
             key="files_read",
             label="Small files read, one by one, not from memory",
             unit="/s",
             of=_read_per_s,
-            bound=Bound(1500, _A1, is_least=True),
+            bound=PublishedBound(1500, _A1, is_least=True),
             remedy="keep programs and sources on an SSD; more memory keeps what was read once",
             decimals=0,
             of_reads=True,
         ),
-        Figure(
+        PurposeFigure(
             key="file_p99",
             label="A small file read, 99 %",
             unit="ms",
             of=_read_ms,
-            bound=Bound(10, "openpts, a hundredth of a second"),
+            bound=PublishedBound(10, "openpts, a hundredth of a second"),
             remedy="look what else uses the disk meanwhile (iostat), and whether the drive is full",
             absent="below 100 files",
             of_reads=True,
         ),
-        Figure(
+        PurposeFigure(
             key="files_made",
             label="Small files made durable, one by one",
             unit="/s",
             of=_made_per_s,
-            bound=Bound(100, "openpts, 10,000 files in 100 s", is_least=True),
+            bound=PublishedBound(100, "openpts, 10,000 files in 100 s", is_least=True),
             remedy="build in memory (tmpfs); package managers wait for each file, compilers for none",
             decimals=0,
         ),

@@ -3,7 +3,7 @@
 from typing import Annotated, ClassVar, Final
 
 from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import AMOUNT, SECONDS_OR_NONE, count
 from openpts.procedures.kit.procedure import Procedure
 from openpts_check.purpose import purpose_named, purpose_names
@@ -31,7 +31,7 @@ class CheckConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
         Field(
             "Purpose",
             "Answer for this purpose; `openpts check` lists them.",
-            Kind(str, _purpose_name, metavar="PURPOSE"),
+            ValueType(str, _purpose_name, metavar="PURPOSE"),
             examples=("commit",),
             free=_ASKED,
         ),

@@ -10,7 +10,7 @@ from openpts.record.reader import Run
 from openpts.units import format_capacity, format_duration, format_significant
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import Judgement
-from openpts_check.answer import WORDS, Answer, Answered, answer_of
+from openpts_check.answer import WORDS, CheckAnswer, JudgedFigure, answer_of
 from openpts_pages import cells
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, PlotName, page, rows_table, table
@@ -40,7 +40,7 @@ def report(run: Run) -> ReportContent:
     )
 
 
-def figures_of(answer: Answer) -> dict[str, Any]:
+def figures_of(answer: CheckAnswer) -> dict[str, Any]:
     """The answer, JSON-ready."""
     return {
         "purpose": answer.purpose.name,
@@ -68,10 +68,10 @@ def figures_of(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _measured(one: Answered) -> Measured:
+def _measured(one: JudgedFigure) -> Measured:
     figure = one.figure
     better = Better.HIGHER if figure.bound.is_least else Better.LOWER
-    measure = Measure[Answered](
+    measure = Measure[JudgedFigure](
         figure.key,
         figure.label,
         figure.unit,
@@ -83,7 +83,7 @@ def _measured(one: Answered) -> Measured:
     return measure.of(one)
 
 
-def _test_rows(run: Run, answer: Answer) -> Rows:
+def _test_rows(run: Run, answer: CheckAnswer) -> Rows:
     conditions, purpose = answer.conditions, answer.purpose
     loads = dict.fromkeys(answer.whole.loads)
     return stimulus_rows(
@@ -99,9 +99,9 @@ def _test_rows(run: Run, answer: Answer) -> Rows:
     )
 
 
-def _page(answer: Answer, verdict: Verdict) -> Page:
+def _page(answer: CheckAnswer, verdict: Verdict) -> Page:
     """The page that is forwarded."""
-    columns: list[Col[Answered]] = [
+    columns: list[Col[JudgedFigure]] = [
         Col("Measured", lambda one: Cell(one.text, one.value), align="right"),
         Col("Repeats", _repeats, width=1.3),
         Col("Held against", lambda one: Cell(one.limit.limit, note=one.figure.bound.source), align="left"),
@@ -136,16 +136,16 @@ def _page(answer: Answer, verdict: Verdict) -> Page:
     return page(name, verdict, figures, words, shown if answer.shown else None)
 
 
-def _repeats(one: Answered) -> Cell:
+def _repeats(one: JudgedFigure) -> Cell:
     return Cell(", ".join(f"{value:,.{one.figure.decimals}f}" for value in one.values) or "-")
 
 
-def _kept(one: Answered) -> Cell:
+def _kept(one: JudgedFigure) -> Cell:
     tone = {Judgement.PASS: "pass", Judgement.FAIL: "fail"}.get(one.judgement, "")
     return Cell(WORDS[one.judgement].lower(), note=one.reason, tone=tone)
 
 
-def _words(answer: Answer) -> Iterator[tuple[str, str]]:
+def _words(answer: CheckAnswer) -> Iterator[tuple[str, str]]:
     for text in answer.sure:
         yield "How sure", text
     for text in answer.advice:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from openpts.cli.number_types import Endurance, FiniteRange
+from openpts.cli.number_types import EnduranceBytes, FiniteRange
 from openpts.cli.options import PATH, argument, flag, option, with_options
 from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices
@@ -32,12 +32,12 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import planned_length_ns
-from openpts_check.answer import Answer, answer_of
+from openpts_check.answer import CheckAnswer, answer_of
 from openpts_check.check import PROCEDURE
 from openpts_check.check.report import figures_of
 from openpts_check.check.script import asked_of
 from openpts_check.cli.screen import screen_lines
-from openpts_check.purpose import Asked, Load, Purpose, purpose_named, purpose_names
+from openpts_check.purpose import Asked, CheckPurpose, Load, purpose_named, purpose_names
 
 if TYPE_CHECKING:
     from openpts_check.place import Place
@@ -114,7 +114,7 @@ def check(  # long: its parameters are the options
         "a program with its arguments in one word, which is run; otherwise what is written meanwhile.",
     ),
     tbw: int | None = option(
-        "", "For endurance, as rated, such as 1.2PB; a number alone is in TB.", Endurance()
+        "", "For endurance, as rated, such as 1.2PB; a number alone is in TB.", EnduranceBytes()
     ),
     out: Path | None = option("", "Run folder; must be new or empty.", PATH),
     seed: int | None = option("N", "Seed of offsets and data; random.", click.IntRange(0, 2**63 - 1)),
@@ -177,7 +177,7 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
             raise UsageError(f"{name}: {why}")
 
 
-def _purpose(name: str, minutes: float | None) -> Purpose:
+def _purpose(name: str, minutes: float | None) -> CheckPurpose:
     """The purpose that measures. Raises UsageError for one that is not there, and for too long a time."""
     if minutes is not None and minutes > _LONGEST_MINUTES:
         raise UsageError(f"--minutes {minutes:g}: only --for {_ENDURANCE} takes more than {_LONGEST_MINUTES}")
@@ -194,7 +194,7 @@ def _is_question(folder: Path) -> bool:
 
 
 def _choices(
-    purpose: Purpose,
+    purpose: CheckPurpose,
     size_bytes: int,
     *,
     repeats: int,
@@ -229,11 +229,11 @@ def _choices(
     )
 
 
-def _repeated(purpose: Purpose, asked: Asked) -> list[Load]:
+def _repeated(purpose: CheckPurpose, asked: Asked) -> list[Load]:
     return [load for load in purpose.loads(asked) if not load.once]
 
 
-def _announced(purpose: Purpose, place: "Place", size_bytes: int, choices: Choices) -> str:
+def _announced(purpose: CheckPurpose, place: "Place", size_bytes: int, choices: Choices) -> str:
     """What will be done, before anything is."""
     conditions: Any = choices.adjust(PROCEDURE.standard_conditions(DriveClass.CLIENT, 0))
     length = _length_text(purpose, asked_of(conditions, size_bytes), conditions.repeats)
@@ -244,7 +244,7 @@ def _announced(purpose: Purpose, place: "Place", size_bytes: int, choices: Choic
     return f"{what}, {begins.format(format_capacity(size_bytes))}; it is removed at the end and by Ctrl-C"
 
 
-def _length_text(purpose: Purpose, asked: Asked, repeats: int) -> str:
+def _length_text(purpose: CheckPurpose, asked: Asked, repeats: int) -> str:
     """How long all loads take together: ``54 s``."""
     length_ns = sum(
         (planned_length_ns(load.stop) if load.stop else None) or asked.load_ns
@@ -257,10 +257,10 @@ def _length_text(purpose: Purpose, asked: Asked, repeats: int) -> str:
 
 def _asked(target: str, choices: Choices, out: Path | None) -> Path:
     """The folder of the finished run. Raises NoVerdictError where the place can't be measured on."""
-    from openpts.runner.order import Order  # noqa: PLC0415 help needs nothing that runs
+    from openpts.runner.order import RunSettings  # noqa: PLC0415 help needs nothing that runs
     from openpts.runner.run import run_test  # noqa: PLC0415 likewise
 
-    order = Order(
+    order = RunSettings(
         target=target,
         drive_class=DriveClass.CLIENT,
         adjust=choices.adjust,
@@ -308,7 +308,7 @@ def _printed(run: Run, documents: tuple[str, ...], *, as_json: bool) -> int:
     return _EXIT_CODES[answer.judgement]
 
 
-def _print(run: Run, answer: Answer, documents: tuple[str, ...]) -> None:
+def _print(run: Run, answer: CheckAnswer, documents: tuple[str, ...]) -> None:
     terminal = sys.stdout.isatty()
     columns = min(os.get_terminal_size().columns, _PIPE_COLUMNS) if terminal else _PIPE_COLUMNS
     shown = tuple(one for one in documents if not one.endswith(".json")) or (str(run.folder),)

@@ -16,7 +16,7 @@ from openpts.units import S_PER_YEAR, TB, format_capacity, format_significant
 from openpts.vocabulary.document import Document
 from openpts_check.endurance import Endurance
 from openpts_check.fuller import FILLS_PCT, USUAL_SPARE, amplification_when_full
-from openpts_check.load import S_PER_DAY, Program, Rate, like
+from openpts_check.load import S_PER_DAY, LoadProgram, Rate, like
 from openpts_check.worn import Stretch, WornDrive
 
 _STRETCH_S: Final = 60.0
@@ -117,7 +117,7 @@ def answer_endurance(
     load = None if like_text is None else like(like_text, drive.capacity_bytes)
     stretch = None
     if not isinstance(load, Rate):
-        arguments = load.arguments if isinstance(load, Program) else ()
+        arguments = load.arguments if isinstance(load, LoadProgram) else ()
         stretch = _measured(drive, minutes, arguments)
         load = _rate_of(stretch, arguments)
     elif minutes is not None:

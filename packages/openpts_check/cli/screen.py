@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Final
 
 from openpts.record.reader import Run
-from openpts_check.answer import WORDS, Answer
+from openpts_check.answer import WORDS, CheckAnswer
 from openpts_pages.texts import fact_text
 
 _HEAD: Final = 11
 
 
-def screen_lines(run: Run, answer: Answer, reports: Sequence[str], columns: int) -> Iterator[str]:
+def screen_lines(run: Run, answer: CheckAnswer, reports: Sequence[str], columns: int) -> Iterator[str]:
     """Lines of at most so many columns, as far as names of files allow."""
     yield from _part("Question", answer.purpose.question, columns)
     yield from _part("Disk", _disk(run), columns)
@@ -33,7 +33,7 @@ def _disk(run: Run) -> str:
     return f"{fact_text(run.manifest.dut, 'model', target.name)}; {Path(target.path).parent}"
 
 
-def _figure_lines(answer: Answer, columns: int) -> Iterator[str]:
+def _figure_lines(answer: CheckAnswer, columns: int) -> Iterator[str]:
     rows = [
         (
             one.figure.label,

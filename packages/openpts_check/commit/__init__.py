@@ -5,7 +5,16 @@ from typing import Final
 
 from openpts.units import GB, KIB, MB
 from openpts.vocabulary.stimulus import BlockSize, Capped, CapUnit, OperationWeights, Stimulus, Stream
-from openpts_check.purpose import COMMITS, Asked, Bound, Figure, Load, Purpose, Seen, Shown
+from openpts_check.purpose import (
+    COMMITS,
+    Asked,
+    CheckPurpose,
+    Load,
+    PublishedBound,
+    PurposeFigure,
+    Seen,
+    Shown,
+)
 from openpts_check.seen import per_s, percentile_ms
 
 _FAQ: Final = "etcd.io FAQ, wal_fsync_duration_seconds"
@@ -55,9 +64,9 @@ def _commits_per_s(load: str) -> Callable[[Seen], float | None]:
 
 
 _PERCENTILES: Final = (50, 90, 99, 99.9)
-_TEN_MS: Final = Bound(10, _FAQ)
+_TEN_MS: Final = PublishedBound(10, _FAQ)
 
-PURPOSE: Final = Purpose(
+PURPOSE: Final = CheckPurpose(
     name="commit",
     title="Commits of databases and etcd",
     question="Are commits of a database or of etcd durable fast enough on this disk?",
@@ -66,7 +75,7 @@ PURPOSE: Final = Purpose(
     load_s=9.0,
     loads=_loads,
     figures=(
-        Figure(
+        PurposeFigure(
             key="fdatasync_p99_alone",
             label="fdatasync, 99 %, nothing else",
             unit="ms",
@@ -76,7 +85,7 @@ PURPOSE: Final = Purpose(
             "fdatasync; few consumer SSDs and disks behind a network stay below 10 ms",
             absent="below 100 commits",
         ),
-        Figure(
+        PurposeFigure(
             key="fdatasync_p99_beside",
             label="fdatasync, 99 %, beside readers and writers",
             unit="ms",
@@ -85,12 +94,12 @@ PURPOSE: Final = Purpose(
             remedy="give the log a drive of its own, or limit the other writers on this one (cgroup io.max)",
             absent="below 100 commits",
         ),
-        Figure(
+        PurposeFigure(
             key="commits_per_s",
             label="Commits one after the other, nothing else",
             unit="/s",
             of=_commits_per_s("alone"),
-            bound=Bound(500, _HARDWARE, is_least=True),
+            bound=PublishedBound(500, _HARDWARE, is_least=True),
             remedy="group commits where the database can, or use a drive with power-loss protection; 50 "
             "commits/s are enough for a small etcd cluster",
             decimals=0,

@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.units import GB, KIB, MB, MIB
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus, Stream
-from openpts_check.purpose import Asked, Bound, Figure, Load, Purpose, Seen, Shown
+from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
 from openpts_check.seen import iops, over_pct, rate
 
 _A2: Final = "SD Association, application performance class A2"
@@ -46,7 +46,7 @@ def _kept(seen: Seen) -> float | None:
     return over_pct(iops(seen.of(_AGED)), iops(seen.of(_READ)))
 
 
-PURPOSE: Final = Purpose(
+PURPOSE: Final = CheckPurpose(
     name="desktop",
     title="Desktops and their programs",
     question="Is this disk fast enough to run programs from, also after a long stretch of writes?",
@@ -55,31 +55,31 @@ PURPOSE: Final = Purpose(
     load_s=4.0,
     loads=_loads,
     figures=(
-        Figure(
+        PurposeFigure(
             key="random_reads",
             label="Random reads of 4 KiB, one at a time",
             unit="IOPS",
             of=_iops(_READ),
-            bound=Bound(4000, _A2, is_least=True),
+            bound=PublishedBound(4000, _A2, is_least=True),
             remedy="run programs from an SSD: this is what starting them waits for",
             decimals=0,
             of_reads=True,
         ),
-        Figure(
+        PurposeFigure(
             key="random_writes",
             label="Random writes of 4 KiB, one at a time",
             unit="IOPS",
             of=_iops(_WRITE),
-            bound=Bound(2000, _A2, is_least=True),
+            bound=PublishedBound(2000, _A2, is_least=True),
             remedy="look whether the drive's write cache is on (`openpts devices`), and free space",
             decimals=0,
         ),
-        Figure(
+        PurposeFigure(
             key="after_writes",
             label="The same reads right after random writes, over before",
             unit="%",
             of=_kept,
-            bound=Bound(50, "openpts, half is felt", is_least=True),
+            bound=PublishedBound(50, "openpts, half is felt", is_least=True),
             remedy="trim the disk (fstrim) and leave a fifth of it free: the drive still tidies up",
             decimals=0,
             of_reads=True,

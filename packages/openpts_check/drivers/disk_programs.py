@@ -6,7 +6,7 @@ from typing import Final, Self
 from openpts.units import MIB
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_check.drivers import appender, filer
-from openpts_check.drivers.worker import Column, Program, Timed
+from openpts_check.drivers.worker import CallTimes, Program, Timed
 from openpts_check.purpose import APPEND_BYTES
 
 SEGMENT_BYTES: Final = 64 * MIB
@@ -26,7 +26,7 @@ class Commits(Program, frozen=True):
         """See the base."""
         starts_ns, writes_ns, syncs_ns = columns
         pages, none = ([size] * len(starts_ns) for size in (stimulus.block_size_bytes, 0))
-        return Timed(starts_ns, {"write": Column(writes_ns, pages), "flush": Column(syncs_ns, none)})
+        return Timed(starts_ns, {"write": CallTimes(writes_ns, pages), "flush": CallTimes(syncs_ns, none)})
 
 
 class SmallFiles(Program, frozen=True):
@@ -45,4 +45,4 @@ class SmallFiles(Program, frozen=True):
     def timed(self, stimulus: Stimulus, columns: Sequence[Sequence[int]]) -> Timed:
         """See the base."""
         starts_ns, times_ns, sizes_bytes = columns
-        return Timed(starts_ns, {self.order(stimulus): Column(times_ns, sizes_bytes)})
+        return Timed(starts_ns, {self.order(stimulus): CallTimes(times_ns, sizes_bytes)})

@@ -26,7 +26,7 @@ _START_LIMIT_S: Final = 20.0
 _ANSWER_LIMIT_S: Final = 60.0
 
 
-class Column(Struct, frozen=True):
+class CallTimes(Struct, frozen=True):
     """What calls of one kind took, in ns, and how much each has moved."""
 
     latencies_ns: Sequence[int]
@@ -48,13 +48,13 @@ class Timed(Struct, frozen=True):
     """Rounds of calls: when each began on the host's clock, and the calls by what they are to an engine."""
 
     starts_ns: Sequence[int]
-    columns: Mapping[str, Column]
+    columns: Mapping[str, CallTimes]
 
     def part(self, from_ns: float, to_ns: float) -> Self:
         """The rounds that came to their end in [from, to)."""
         chosen = [at for at in range(len(self.starts_ns)) if from_ns <= self._end_ns(at) < to_ns]
         columns = {
-            name: Column([one.latencies_ns[at] for at in chosen], [one.sizes_bytes[at] for at in chosen])
+            name: CallTimes([one.latencies_ns[at] for at in chosen], [one.sizes_bytes[at] for at in chosen])
             for name, one in self.columns.items()
         }
         return type(self)([self.starts_ns[at] for at in chosen], columns)

@@ -6,7 +6,7 @@ from typing import Final
 from openpts.units import GB, KIB, MIB
 from openpts.vocabulary.stimulus import AccessPattern, Poisson, Stimulus, Stream
 from openpts_check.endurance import Endurance
-from openpts_check.purpose import Asked, Bound, Figure, Load, Purpose, Seen, Shown
+from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
 from openpts_check.seen import percentile_ms, slower_pct
 
 _ACT: Final = "Aerospike ACT, normal load"
@@ -51,7 +51,7 @@ def _years(seen: Seen) -> float | None:
     return endurance.years_at(_LARGE_PER_S * 128 * KIB) if endurance else None
 
 
-PURPOSE: Final = Purpose(
+PURPOSE: Final = CheckPurpose(
     name="kv",
     title="Key-value stores",
     question="Does this disk serve a key-value store in time, at 2,000 reads/s beside writes, and for years?",
@@ -60,30 +60,30 @@ PURPOSE: Final = Purpose(
     load_s=20.0,
     loads=_loads,
     figures=(
-        Figure(
+        PurposeFigure(
             key="reads_over_1_ms",
             label="Reads slower than 1 ms",
             unit="%",
             of=_slower(1),
-            bound=Bound(5, _ACT),
+            bound=PublishedBound(5, _ACT),
             remedy="spread the load over more drives, or use one for data centers: here writes hold up reads",
             of_reads=True,
         ),
-        Figure(
+        PurposeFigure(
             key="reads_over_8_ms",
             label="Reads slower than 8 ms",
             unit="%",
             of=_slower(8),
-            bound=Bound(1, _ACT),
+            bound=PublishedBound(1, _ACT),
             remedy="`openpts run qos` finds the highest load with the response times that you need",
             of_reads=True,
         ),
-        Figure(
+        PurposeFigure(
             key="years",
             label="Life left at this rate of writes",
             unit="years",
             of=_years,
-            bound=Bound(5, "openpts, the usual warranty", is_least=True),
+            bound=PublishedBound(5, "openpts, the usual warranty", is_least=True),
             remedy="`openpts check --for endurance` counts what your own load writes to the flash",
             decimals=1,
             absent="about its life: the drive's log tells of no wear yet, or of none at all",

@@ -4,7 +4,7 @@ from typing import Final
 
 from openpts.units import GB, MB, MIB
 from openpts.vocabulary.stimulus import AccessPattern, FixedRate, Stimulus, Stream
-from openpts_check.purpose import Asked, Bound, Figure, Load, Purpose, Seen, Shown
+from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
 from openpts_check.seen import longest_ms, rate, seconds_of, slowest_second
 
 _CLASSES: Final = "SD Association, video speed class V90"
@@ -45,7 +45,7 @@ def _fastest(seen: Seen) -> float | None:
     return max(seconds_of(seen.of("all-out"), MB), default=None)
 
 
-PURPOSE: Final = Purpose(
+PURPOSE: Final = CheckPurpose(
     name="record",
     title="Recordings of video and sensors",
     question="Can a recording at 90 MB/s go on and on to this disk without a gap?",
@@ -55,31 +55,31 @@ PURPOSE: Final = Purpose(
     loads=_loads,
     fills=False,
     figures=(
-        Figure(
+        PurposeFigure(
             key="write_rate",
             label="Sequential writes, mean",
             unit="MB/s",
             of=_sustained,
-            bound=Bound(90, _CLASSES, is_least=True),
+            bound=PublishedBound(90, _CLASSES, is_least=True),
             remedy="record at a lower rate, or to another disk: V60 is 60 MB/s, V30 30 MB/s",
             decimals=0,
         ),
-        Figure(
+        PurposeFigure(
             key="slowest_second",
             label="Sequential writes, slowest second",
             unit="MB/s",
             of=_slowest,
-            bound=Bound(90, _CLASSES, is_least=True),
+            bound=PublishedBound(90, _CLASSES, is_least=True),
             remedy="trim the disk (fstrim), leave a fifth of it free, and ask again after a rest; a drive "
             "with a full cache writes as fast as its flash, which `openpts run fill` measures to the end",
             decimals=0,
         ),
-        Figure(
+        PurposeFigure(
             key="longest_gap",
             label="Longest wait of a block at 90 MB/s",
             unit="ms",
             of=_gap_ms,
-            bound=Bound(_BUFFER_MS, "openpts, a buffer of half a second (45 MB)"),
+            bound=PublishedBound(_BUFFER_MS, "openpts, a buffer of half a second (45 MB)"),
             remedy="give the recorder a larger buffer than the wait, or keep other programs off this disk",
             decimals=0,
         ),

@@ -7,7 +7,7 @@ from typing import Final
 from openpts.units import GB, MB, MIB
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus, Stream
 from openpts.vocabulary.stop import Duration
-from openpts_check.purpose import Asked, Bound, Figure, Load, Purpose, Seen, Shown
+from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
 from openpts_check.seen import percentile_ms, rate
 
 _SIZES_MIB: Final = (1, 3, 9, 19)
@@ -65,7 +65,7 @@ def _hot(seen: Seen) -> float | None:
     return 100 * after / before if before and after is not None else None
 
 
-PURPOSE: Final = Purpose(
+PURPOSE: Final = CheckPurpose(
     name="stream",
     title="Model weights and media",
     question="Do model weights or media come off this disk fast enough?",
@@ -75,33 +75,33 @@ PURPOSE: Final = Purpose(
     loads=_loads,
     heats=True,
     figures=(
-        Figure(
+        PurposeFigure(
             key="best_rate",
             label="Cold reads of 1 to 19 MiB, best",
             unit="GB/s",
             of=_best,
-            bound=Bound(2.4, "Xbox Series X, raw I/O throughput", is_least=True),
+            bound=PublishedBound(2.4, "Xbox Series X, raw I/O throughput", is_least=True),
             remedy="use an NVMe drive with PCIe 3.0 x4 or more, and look whether its link is at full speed "
             "(`openpts devices`)",
             of_reads=True,
         ),
-        Figure(
+        PurposeFigure(
             key="block_p90",
             label=f"A block of {_BLOCK_MIB} MiB, one at a time, 90 %",
             unit="ms",
             of=_block_ms,
-            bound=Bound(_BLOCK_MS, "Apple, About ProRes: 422 HQ, 220 Mb/s at 1080p30; 2160p60"),
+            bound=PublishedBound(_BLOCK_MS, "Apple, About ProRes: 422 HQ, 220 Mb/s at 1080p30; 2160p60"),
             remedy="read ahead with more in flight, or play media of a lower data rate from this disk",
             decimals=1,
             absent="below 10 blocks",
             of_reads=True,
         ),
-        Figure(
+        PurposeFigure(
             key="after_heat",
             label="The same after heat, over before",
             unit="%",
             of=_hot,
-            bound=Bound(90, "openpts, a loss that is felt", is_least=True),
+            bound=PublishedBound(90, "openpts, a loss that is felt", is_least=True),
             remedy="cool the drive, by a heat sink or air; `openpts run thermal` finds when it slows down",
             decimals=0,
             absent="about heat, which was not asked for (--heated 10)",

@@ -41,7 +41,7 @@ _COLORS = {Judgement.PASS: "green", Judgement.FAIL: "red", Judgement.NO_VERDICT:
 
 
 @dataclass(frozen=True, slots=True)
-class _Files(FileArgs):
+class _GateFiles(FileArgs):
     out: Path | None = folder_of_files(_OUT)
 
 
@@ -74,7 +74,7 @@ def gate(  # long: its parameters are the options
     ),
     junit: Path | None = option("FILE", "Write the verdicts as XML in JUnit's form, too.", NEW_FILE),
     tap: bool = flag("Print the verdicts in the Test Anything Protocol."),
-    files: FileArgs = group(_Files),
+    files: FileArgs = group(_GateFiles),
     as_json: bool = flag("Print one JSON object.", name="--json"),
 ) -> int:
     """Hold runs against limits: each passes, fails or has no verdict.

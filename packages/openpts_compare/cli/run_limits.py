@@ -23,7 +23,7 @@ from openpts.runner.events import (
     StepFinished,
     StepsStarted,
 )
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
@@ -57,7 +57,7 @@ class RunLimits(Struct, frozen=True):
         limits = read_limits(limits_path)
         return cls(limits, gated_runs(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
 
-    def ordered(self, order: Order, test: Procedure) -> Order:
+    def ordered(self, order: RunSettings, test: Procedure) -> RunSettings:
         """The order with copies of its limits. Raises UsageError where one can never have a verdict."""
         order = replace(order, stop_on_fail=self.stop_on_fail, require_steady=self.require_steady)
         if self.limits is None:
@@ -100,11 +100,13 @@ class StopOnFail:
                 self._stop()
 
     def _of_step(self, sample: Sample) -> str:
-        from openpts_compare.limits.limits_file import Required  # noqa: PLC0415 slow to load
+        from openpts_compare.limits.limits_file import RequiredCondition  # noqa: PLC0415 slow to load
 
-        if Required.NO_MEDIA_ERRORS in self._required and (sample.failure is not None or sample.errors):
+        if RequiredCondition.NO_MEDIA_ERRORS in self._required and (
+            sample.failure is not None or sample.errors
+        ):
             return "fail: no media errors: an I/O failed"
-        if Required.NO_THROTTLING in self._required and any(
+        if RequiredCondition.NO_THROTTLING in self._required and any(
             interval.throttled for interval in sample.intervals
         ):
             return "fail: no throttling: the drive was throttled"

@@ -6,11 +6,17 @@ from openpts.procedures.kit.content import MedianRun
 from openpts.procedures.kit.red_line import red_line_of_all
 from openpts.procedures.registry import procedure_of
 from openpts.report.times import default_date
-from openpts_compare.compare.conditions import Conditions, conditions_of
+from openpts_compare.compare.conditions import ComparedConditions, conditions_of
 from openpts_compare.compare.conditions_page import conditions_page, red_list
 from openpts_compare.compare.contenders import ComparedTest, RunComparison
 from openpts_compare.compare.dots_page import dots_blocks
-from openpts_compare.compare.metrics import ComparedMetrics, Metric, lines_judged, metrics_of, typical_run
+from openpts_compare.compare.metrics import (
+    ComparedMetric,
+    ComparedMetrics,
+    lines_judged,
+    metrics_of,
+    typical_run,
+)
 from openpts_compare.compare.overlays import overlays
 from openpts_compare.compare.spread import Spread, spreads_of
 from openpts_compare.compare.tables import detail_table, glance_table, sets_table, spread_table
@@ -55,7 +61,10 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
 
 
 def _front_page(
-    comparison: RunComparison, conditions: Sequence[Conditions], answers: Sequence[str], rules: Sequence[str]
+    comparison: RunComparison,
+    conditions: Sequence[ComparedConditions],
+    answers: Sequence[str],
+    rules: Sequence[str],
 ) -> Page:
     """The red list, what the whole shows, and the rules for reading the pages."""
     blocks = (
@@ -89,14 +98,14 @@ def _without_counterpart(comparison: RunComparison) -> list[Verdict]:
     return sentences
 
 
-def _test_page(test: ComparedTest, metrics: tuple[Metric, ...], spreads: dict[int, Spread]) -> Page:
+def _test_page(test: ComparedTest, metrics: tuple[ComparedMetric, ...], spreads: dict[int, Spread]) -> Page:
     spread = spread_table(test, spreads, metrics)
     tables = (detail_table(test, metrics), *(() if spread is None else (spread,)))
     blocks = (*dots_blocks(test, metrics), *tables, *_own_blocks(test, metrics))
     return Page(f"compare-{test.test}", f"{test.title}: runs side by side", blocks, mandatory=True)
 
 
-def _own_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block, ...]:
+def _own_blocks(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> tuple[Block, ...]:
     """The curves that the test offers, and what else of its own it has to compare."""
     runs = [(one, typical_run(one, metrics)) for one in test.contenders]
     typical = [

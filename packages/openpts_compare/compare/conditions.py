@@ -35,7 +35,7 @@ _HOST: Final = (
 _ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
 
 
-class Field(Struct, frozen=True):
+class ComparedField(Struct, frozen=True):
     """One condition: for each name the different texts that its runs have.
 
     ``judged`` is False for what makes a drive the drive it is, and for seeds: there a difference is none of
@@ -52,27 +52,27 @@ class Field(Struct, frozen=True):
         return self.judged and len({text for texts in self.values for text in texts}) > 1
 
 
-class Conditions(Struct, frozen=True):
+class ComparedConditions(Struct, frozen=True):
     """The fields of a part of the comparison: ``test`` is empty for those of all tests."""
 
     test: str
     names: tuple[str, ...]
-    fields: tuple[Field, ...]
+    fields: tuple[ComparedField, ...]
 
     @property
-    def differing(self) -> tuple[Field, ...]:
+    def differing(self) -> tuple[ComparedField, ...]:
         """Fields in which the runs differ."""
         return tuple(field for field in self.fields if field.differs)
 
 
-def conditions_of(comparison: RunComparison) -> tuple[Conditions, ...]:
+def conditions_of(comparison: RunComparison) -> tuple[ComparedConditions, ...]:
     """Conditions that all tests share, then each test's own; tests that only one set has are not compared."""
     groups = [[run.manifest for run in comparison.runs_of(name)] for name in comparison.names]
-    shared = Conditions("", comparison.names, tuple(_shared_fields(groups)))
+    shared = ComparedConditions("", comparison.names, tuple(_shared_fields(groups)))
     return (shared, *(_of_test(test) for test in comparison.tests if len(test.contenders) > 1))
 
 
-def _measured_of(test: ComparedTest) -> Iterable[Field]:
+def _measured_of(test: ComparedTest) -> Iterable[ComparedField]:
     """What any of the runs has measured of its conditions, which are those of its test alone."""
     groups = [[run.run for run in one.runs] for one in test.contenders]
     for one in MEASURED:
@@ -80,14 +80,14 @@ def _measured_of(test: ComparedTest) -> Iterable[Field]:
         every = [value for group in read for value in group]
         if any(value is not None for value in every):
             texts = tuple(tuple(dict.fromkeys(map(one.text, group))) for group in read)
-            yield Field(one.label, texts, judged=one.differs(every))
+            yield ComparedField(one.label, texts, judged=one.differs(every))
 
 
 _Read = Callable[[Manifest], str]
 _Groups = Sequence[Sequence[Manifest]]
 
 
-def _shared_fields(groups: _Groups) -> Iterable[Field]:
+def _shared_fields(groups: _Groups) -> Iterable[ComparedField]:
     """What runs of all tests have: of each group the different texts, in a place of their own."""
     for label, read in _IDENTITY:
         yield _field(label, read, groups, judged=False)
@@ -106,7 +106,7 @@ def _shared_fields(groups: _Groups) -> Iterable[Field]:
 
 
 # SOL-GEN-11
-def _settings(groups: _Groups) -> Iterable[Field]:
+def _settings(groups: _Groups) -> Iterable[ComparedField]:
     """How the host was set up, without its states, which differ from minute to minute."""
     runs = [made for group in groups for made in group]
     for advice in ADVICE:
@@ -116,7 +116,7 @@ def _settings(groups: _Groups) -> Iterable[Field]:
             )
 
 
-def _purpose(groups: _Groups) -> Iterable[Field]:
+def _purpose(groups: _Groups) -> Iterable[ComparedField]:
     """What the drives are for; of all that, the settings of the host's BIOS may have changed the figures."""
     runs = [made for group in groups for made in group]
     keys = {key: label for made in runs for key, label, _ in declared_rows(made.purpose)}
@@ -169,18 +169,18 @@ _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
 )
 
 
-def _field(label: str, read: _Read, groups: _Groups, *, judged: bool = True) -> Field:
+def _field(label: str, read: _Read, groups: _Groups, *, judged: bool = True) -> ComparedField:
     values = tuple(tuple(dict.fromkeys(read(made) for made in group)) for group in groups)
-    return Field(label, values, judged)
+    return ComparedField(label, values, judged)
 
 
-def _of_test(test: ComparedTest) -> Conditions:
+def _of_test(test: ComparedTest) -> ComparedConditions:
     """The conditions of the test's stimulus; a field that a run does not have was not set."""
     rows = [[list(condition_rows(run.manifest.conditions)) for run in one.runs] for one in test.contenders]
     values = [[{name: value for name, _, value in run} for run in runs] for runs in rows]
     labels = {name: label for runs in rows for run in runs for name, label, _ in run}
     fields = tuple(
-        Field(
+        ComparedField(
             label,
             tuple(tuple(dict.fromkeys(run.get(name, _NOT_SET) for run in runs)) for runs in values),
             judged=name not in NO_CONDITION,
@@ -188,4 +188,4 @@ def _of_test(test: ComparedTest) -> Conditions:
         for name, label in labels.items()
     )
     names = tuple(one.name for one in test.contenders)
-    return Conditions(test.test, names, (*fields, *_measured_of(test)))
+    return ComparedConditions(test.test, names, (*fields, *_measured_of(test)))

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from openpts.procedures.kit.header import date_and_time
 from openpts.units import format_capacity
-from openpts_compare.compare.conditions import Conditions, Field
+from openpts_compare.compare.conditions import ComparedConditions, ComparedField
 from openpts_compare.compare.contenders import RunComparison
 from openpts_pages import cells
 from openpts_pages.kit import rows_table
@@ -14,7 +14,7 @@ from openpts_pages.texts import brief, fact_text
 PAGE_ID = "conformance"  # the badge of every HTML report leads there
 
 
-def red_list(comparison: RunComparison, all_conditions: Sequence[Conditions]) -> tuple[Block, ...]:
+def red_list(comparison: RunComparison, all_conditions: Sequence[ComparedConditions]) -> tuple[Block, ...]:
     """The top of a comparison: the conditions that differ, or that none do."""
     blocks: list[Block] = [*_mixed_labels(comparison)]
     differing = [(one, field) for one in all_conditions for field in one.differing]
@@ -58,7 +58,7 @@ def _mixed_labels(comparison: RunComparison) -> list[Verdict]:
     return sentences
 
 
-def conditions_page(comparison: RunComparison, all_conditions: Sequence[Conditions]) -> Page:
+def conditions_page(comparison: RunComparison, all_conditions: Sequence[ComparedConditions]) -> Page:
     """All fields side by side, and the runs with their records."""
     tables = [_table(table.test or "shared", _of(table), table, table.fields) for table in all_conditions]
     note = Verdict(
@@ -68,11 +68,11 @@ def conditions_page(comparison: RunComparison, all_conditions: Sequence[Conditio
     return Page(PAGE_ID, "Conditions of the runs", (_runs_table(comparison), note, *tables), mandatory=True)
 
 
-def _of(table: Conditions) -> str:
+def _of(table: ComparedConditions) -> str:
     return f"Conditions of {table.test.upper()}" if table.test else "Conditions of all runs"
 
 
-def _table(table_id: str, title: str, of: Conditions, fields: Sequence[Field]) -> Table:
+def _table(table_id: str, title: str, of: ComparedConditions, fields: Sequence[ComparedField]) -> Table:
     return rows_table(
         f"compare-conditions-{table_id}",
         title,
@@ -85,11 +85,11 @@ def _table(table_id: str, title: str, of: Conditions, fields: Sequence[Field]) -
     )
 
 
-def _cell(texts: tuple[str, ...], field: Field) -> Cell:
+def _cell(texts: tuple[str, ...], field: ComparedField) -> Cell:
     return Cell(" | ".join(texts) or "-", tone="fail" if field.differs else "")
 
 
-def _mark(field: Field) -> Cell:
+def _mark(field: ComparedField) -> Cell:
     if not field.judged:
         return Cell("not judged", tone="missing")
     return Cell("DIFFERS", tone="fail") if field.differs else Cell("same")

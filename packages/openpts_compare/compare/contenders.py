@@ -19,7 +19,7 @@ from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_pages.texts import fact_text
 
 
-class Entry(Struct, frozen=True):
+class NamedRun(Struct, frozen=True):
     """A run as an operator named it; ``label`` is empty where none was given."""
 
     run: Run
@@ -95,7 +95,7 @@ class RunComparison(Struct, frozen=True):
 
 
 def compare_runs(
-    entries: Sequence[Entry],
+    entries: Sequence[NamedRun],
     base: str = "",
     least_difference_pct: float = LEAST_DIFFERENCE_PCT,
     rse_limit_pct: float = RSE_LIMIT_PCT,
@@ -122,7 +122,7 @@ def compare_runs(
     return RunComparison(tuple(names), tuple(tests), least_difference_pct, SetRule(rse_limit_pct))
 
 
-def _names(entries: Sequence[Entry]) -> list[str]:
+def _names(entries: Sequence[NamedRun]) -> list[str]:
     """The label of each run, or the shortest name that distinguishes its drive from the others."""
     drives = dict.fromkeys(_drive(entry.run.manifest) for entry in entries if not entry.label)
     short = {drive: _shortest(drive, drives) for drive in drives}

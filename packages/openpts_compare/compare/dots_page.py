@@ -5,7 +5,7 @@ from itertools import takewhile
 from msgspec import structs
 
 from openpts_compare.compare.contenders import ComparedRun, ComparedTest
-from openpts_compare.compare.metrics import Metric
+from openpts_compare.compare.metrics import ComparedMetric
 from openpts_compare.compare.overlays import color_of
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, labels_axis, rows_table
@@ -27,7 +27,7 @@ _CUT = (
 )
 
 
-def dots_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block, ...]:
+def dots_blocks(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> tuple[Block, ...]:
     """The figure with its table, of the key values that a set has; a sentence where there is none."""
     metrics = tuple(metric for metric in metrics if _reference(metric))
     if not metrics:
@@ -140,7 +140,9 @@ def _short_names(names: list[str]) -> tuple[str, tuple[str, ...]]:
     return " ".join(words[0][:count]).rstrip(",:"), tuple(" ".join(each[count:]) for each in words)
 
 
-def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Table, tuple[Series, ...]]:
+def _table_and_series(
+    test: ComparedTest, metrics: tuple[ComparedMetric, ...]
+) -> tuple[Table, tuple[Series, ...]]:
     """A row for each key value of each set, its runs as columns; a series for each set, cold runs apart."""
     rows: list[Cells] = []
     series: list[Series] = []
@@ -166,13 +168,13 @@ def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[
     return table, tuple(series)
 
 
-def _row(metric: Metric, runs: tuple[ComparedRun, ...], name: str, width: int) -> Cells:
+def _row(metric: ComparedMetric, runs: tuple[ComparedRun, ...], name: str, width: int) -> Cells:
     reference = _reference(metric)
     found = [_cell(run.key_value(metric.key), reference) for run in runs]
     return (f"{metric.title} - {name}", *found, *["-"] * (width - len(found)))
 
 
-def _reference(metric: Metric) -> float | None:
+def _reference(metric: ComparedMetric) -> float | None:
     """What 100 % is: the base's median, or the first there is; None if it is not above 0."""
     sets = [metric.base] if metric.base else [one.runs for one in metric.sets if one.runs]
     return sets[0].median if sets and sets[0].median > 0 else None

@@ -6,12 +6,12 @@ from typing import Any, Self
 from msgspec import Struct
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT
-from openpts.analysis.run_comparison import Outcome, Quality, RunSet
+from openpts.analysis.run_comparison import ComparisonOutcome, Quality, RunSet
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.document import Document
 from openpts_compare.compare.conditions import conditions_of
 from openpts_compare.compare.contenders import ComparedTest, RunComparison
-from openpts_compare.compare.metrics import Metric, SetValue, lines_judged, metrics_of
+from openpts_compare.compare.metrics import ComparedMetric, SetValue, lines_judged, metrics_of
 from openpts_compare.compare.spread import Spread, spreads_of
 from openpts_compare.compare.words import statement
 
@@ -51,7 +51,7 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
     quality: Quality | None
     delta_pct: float | None
     e_n: float | None
-    outcome: Outcome | None
+    outcome: ComparisonOutcome | None
     chance_pct: float | None
     corrected_chance_pct: float | None
     statement: str
@@ -123,7 +123,7 @@ class KeyValue(Struct, frozen=True):
     spread: SpreadFigures | None
 
     @classmethod
-    def of(cls, metric: Metric, spread: Spread | None) -> Self:
+    def of(cls, metric: ComparedMetric, spread: Spread | None) -> Self:
         """A key value with all sets, as its row in the pages has it."""
         return cls(
             metric.key,
@@ -187,7 +187,9 @@ def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> Co
     )
 
 
-def _test(test: ComparedTest, metrics: Sequence[Metric], spreads: dict[int, Spread]) -> TestComparison:
+def _test(
+    test: ComparedTest, metrics: Sequence[ComparedMetric], spreads: dict[int, Spread]
+) -> TestComparison:
     compared = test.has_base and len(test.contenders) > 1
     values = tuple(KeyValue.of(metric, spreads.get(id(metric))) for metric in metrics)
     return TestComparison(test.test, compared, values)

@@ -10,7 +10,7 @@ from openpts.record.health import around
 from openpts.record.reader import Run
 
 
-class Measured(Struct, frozen=True):
+class MeasuredCondition(Struct, frozen=True):
     """One that differs where runs are farther apart than ``least``, in ``unit``."""
 
     label: str
@@ -54,9 +54,9 @@ def _fills(run: Run) -> float | None:
 
 
 MEASURED: Final = (
-    Measured("Gone after the purge", "%", 1, _gone_pct),
-    Measured("Temperature of the drive, median", "°C", 3, _temperature_c),
-    Measured("Time throttled", "%", 5, _throttled_pct),
-    Measured("Endurance used before", "%", 5, lambda run: _before(run, "percentage_used_pct")),
-    Measured("Drive fills written before", "", 10, _fills),
+    MeasuredCondition("Gone after the purge", "%", 1, _gone_pct),
+    MeasuredCondition("Temperature of the drive, median", "°C", 3, _temperature_c),
+    MeasuredCondition("Time throttled", "%", 5, _throttled_pct),
+    MeasuredCondition("Endurance used before", "%", 5, lambda run: _before(run, "percentage_used_pct")),
+    MeasuredCondition("Drive fills written before", "", 10, _fills),
 )

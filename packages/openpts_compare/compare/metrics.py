@@ -45,7 +45,7 @@ class SetValue(Struct, frozen=True):
         return next(value for value in self.warm if value.value == self.runs.median)
 
 
-class Metric(Struct, frozen=True):
+class ComparedMetric(Struct, frozen=True):
     """One key value of a test with the sets of all contenders; ``base`` is None where it was not measured."""
 
     key: str
@@ -61,7 +61,7 @@ class Metric(Struct, frozen=True):
         return self.name if self.name.endswith(self.unit) else f"{self.name} ({self.unit})"
 
 
-ComparedMetrics = tuple[tuple[ComparedTest, tuple[Metric, ...]], ...]
+ComparedMetrics = tuple[tuple[ComparedTest, tuple[ComparedMetric, ...]], ...]
 """All tests in their order, each with its key values."""
 
 
@@ -95,13 +95,13 @@ def _named_once(test: ComparedTest) -> list[Measured]:
     return list(first.values())
 
 
-def _metric(test: ComparedTest, like: Measured, rule: SetRule) -> Metric:
+def _metric(test: ComparedTest, like: Measured, rule: SetRule) -> ComparedMetric:
     base = _run_set(test.base, like, rule) if test.base is not None else None
     sets = tuple(_set_value(contender, like, rule, base) for contender in test.contenders)
     if base is not None:
         first, *others = sets
         sets = (first, *(replace(one, e_n=_e_n(one.median, first.median)) for one in others))
-    return Metric(like.key, like.label, like.unit, like.better, base, sets)
+    return ComparedMetric(like.key, like.label, like.unit, like.better, base, sets)
 
 
 def _e_n(own: Measured | None, base: Measured | None) -> float | None:
@@ -133,7 +133,7 @@ def _set_value(contender: Contender, like: Measured, rule: SetRule, base: RunSet
     )
 
 
-def _lines(test: ComparedTest, metric: Metric) -> Iterator[tuple[SetValue, RunSet, RunSet]]:
+def _lines(test: ComparedTest, metric: ComparedMetric) -> Iterator[tuple[SetValue, RunSet, RunSet]]:
     """Candidates that can be compared with the base: each with the base's runs and its own."""
     for one in metric.sets:
         if one.contender is not test.base and metric.base is not None and one.runs is not None:
@@ -145,7 +145,7 @@ def _lines(test: ComparedTest, metric: Metric) -> Iterator[tuple[SetValue, RunSe
             yield one, metric.base, replace(one.runs, doubt=doubt)
 
 
-def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
+def _judged(metric: ComparedMetric, outcomes: dict[int, SetComparison]) -> ComparedMetric:
     return replace(metric, sets=tuple(replace(one, comparison=outcomes.get(id(one))) for one in metric.sets))
 
 
@@ -160,7 +160,7 @@ def _counted(contender: Contender, key: str) -> list[ComparedRun]:
     return [run for run in contender.warm if run.value(key) is not None]
 
 
-def typical_run(contender: Contender, metrics: tuple[Metric, ...]) -> ComparedRun:
+def typical_run(contender: Contender, metrics: tuple[ComparedMetric, ...]) -> ComparedRun:
     """The run whose first key value is the median: it represents its set in overlays."""
     for metric in metrics:
         for one in metric.sets:

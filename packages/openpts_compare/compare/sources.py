@@ -5,12 +5,12 @@ from pathlib import Path
 
 from openpts.errors import UsageError
 from openpts.report.sources import read_for_report, refuse_repeated, run_folders_of
-from openpts_compare.compare.contenders import Entry
+from openpts_compare.compare.contenders import NamedRun
 
 
 def read_entries(
     paths: Sequence[Path], labels: Mapping[Path, str] | None = None, cold: Sequence[Path] = ()
-) -> list[Entry]:
+) -> list[NamedRun]:
     """Read run folders, and suites for all runs in them.
 
     A label or ``cold`` of a suite holds for all its runs. Raises UsageError for a folder named twice, and for
@@ -29,5 +29,5 @@ def read_entries(
     for path, folder in folders:
         places = (folder.resolve(), path.resolve())
         label = next((by_place[place] for place in places if place in by_place), "")
-        entries.append(Entry(read_for_report(folder), label, cold=not cold_places.isdisjoint(places)))
+        entries.append(NamedRun(read_for_report(folder), label, cold=not cold_places.isdisjoint(places)))
     return entries

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT, holm
 from openpts.analysis.student_t import central_probability
-from openpts_compare.compare.metrics import ComparedMetrics, Metric
+from openpts_compare.compare.metrics import ComparedMetric, ComparedMetrics
 from openpts_pages.measure import Measured
 
 FEWEST: Final = 3
@@ -99,7 +99,7 @@ def spreads_of(tests: ComparedMetrics, least_difference_pct: float) -> dict[int,
     return found
 
 
-def _spread(metric: Metric) -> Spread | None:
+def _spread(metric: ComparedMetric) -> Spread | None:
     """None of fewer drives, and where one has sets under several conditions."""
     having = [(one.contender, median) for one in metric.sets if (median := one.median) is not None]
     values = [median.value for _, median in having if median.value is not None]

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from openpts.procedures.kit.spread import rse_cell
 from openpts.vocabulary.uncertainty import two_digits
 from openpts_compare.compare.contenders import ComparedTest, RunComparison
-from openpts_compare.compare.metrics import Metric, SetValue
+from openpts_compare.compare.metrics import ComparedMetric, SetValue
 from openpts_compare.compare.spread import Spread
 from openpts_compare.compare.words import absence, chance_text, outcome_words, statement
 from openpts_pages import cells
@@ -34,7 +34,7 @@ def _runs_cell(test: ComparedTest, name: str) -> Cell:
     return Cell(" | ".join(texts))
 
 
-def glance_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
+def glance_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
     """Medians and deltas of a test, a row for each key value."""
     candidates = [one.name for one in test.contenders if one is not test.base]
     deltas = [Column(f"{name}: delta (%)") for name in candidates] if test.base else []
@@ -53,7 +53,7 @@ def glance_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
     )
 
 
-def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
+def detail_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
     """A row for each key value of each set: runs, median, range, RSE, delta with E_n, chance, statement."""
     return rows_table(
         f"compare-{test.test}-sets",
@@ -64,7 +64,7 @@ def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
     )
 
 
-def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> Iterator[Cells]:
+def _detail_rows(test: ComparedTest, metric: ComparedMetric, one: SetValue) -> Iterator[Cells]:
     yield (
         metric.title,
         one.contender.name,
@@ -117,7 +117,7 @@ def _chance_cell(one: SetValue) -> Cell:
     return Cell(chance_text(corrected), 100 * corrected, f"one line: {chance_text(comparison.chance)}")
 
 
-def _delta_cell(one: SetValue, metric: Metric, *, outcome: bool = True) -> Cell:
+def _delta_cell(one: SetValue, metric: ComparedMetric, *, outcome: bool = True) -> Cell:
     """The delta, plus is better; ``outcome`` adds the statement on it in place of its E_n."""
     if one.comparison is None:
         return cells.missing("base not measured" if metric.base is None else "not measured")
@@ -129,7 +129,9 @@ def _delta_cell(one: SetValue, metric: Metric, *, outcome: bool = True) -> Cell:
     return Cell(cells.signed(one.comparison.delta_pct, 1), one.comparison.delta_pct, words)
 
 
-def spread_table(test: ComparedTest, spreads: dict[int, Spread], metrics: tuple[Metric, ...]) -> Table | None:
+def spread_table(
+    test: ComparedTest, spreads: dict[int, Spread], metrics: tuple[ComparedMetric, ...]
+) -> Table | None:
     """A row for each key value that three drives or more have; None where there is none."""
     rows = [(metric.title, spreads[id(metric)]) for metric in metrics if id(metric) in spreads]
     if not rows:

@@ -7,10 +7,10 @@ from decimal import Decimal
 from typing import Final
 
 from openpts.analysis.comparison import FALSE_ALARM_LIMIT
-from openpts.analysis.run_comparison import Outcome, Quality, SetComparison, SetRule, ratio_between
+from openpts.analysis.run_comparison import ComparisonOutcome, Quality, SetComparison, SetRule, ratio_between
 from openpts.procedures.kit.spread import ONE_RUN, set_words
 from openpts.units import format_count
-from openpts_compare.compare.metrics import ComparedMetrics, Metric, SetValue
+from openpts_compare.compare.metrics import ComparedMetric, ComparedMetrics, SetValue
 from openpts_compare.compare.spread import Spread
 from openpts_compare.limits.words import ratio_words
 from openpts_pages import cells
@@ -52,7 +52,7 @@ def rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[s
 
 def answers(tests: ComparedMetrics, base: str) -> tuple[str, ...]:
     """What the whole shows of each set beside the base, a sentence each."""
-    lines: defaultdict[str, list[tuple[Metric, SetComparison]]] = defaultdict(list)
+    lines: defaultdict[str, list[tuple[ComparedMetric, SetComparison]]] = defaultdict(list)
     for metric in (metric for _, metrics in tests for metric in metrics):
         for one in metric.sets:
             if one.comparison is not None:
@@ -60,14 +60,18 @@ def answers(tests: ComparedMetrics, base: str) -> tuple[str, ...]:
     return tuple(f"{name} beside {base}: {_answer(compared)}." for name, compared in lines.items())
 
 
-def _answer(compared: Sequence[tuple[Metric, SetComparison]]) -> str:
+def _answer(compared: Sequence[tuple[ComparedMetric, SetComparison]]) -> str:
     judged = format_count(sum(one.chance is not None for _, one in compared), "key value")
     found = Counter(one.outcome for _, one in compared)
     if not any(one.chance is not None for _, one in compared):
         reasons = (one.reason for _, one in compared if one.reason)
         return f"nothing can be said of chance, {next(reasons, 'make 2 more runs of each')}"
-    doubtful = f", {found[Outcome.MAY_BE_CHANCE]} may be chance" if found[Outcome.MAY_BE_CHANCE] else ""
-    different = [(metric, one) for metric, one in compared if one.outcome is Outcome.DIFFERENT]
+    doubtful = (
+        f", {found[ComparisonOutcome.MAY_BE_CHANCE]} may be chance"
+        if found[ComparisonOutcome.MAY_BE_CHANCE]
+        else ""
+    )
+    different = [(metric, one) for metric, one in compared if one.outcome is ComparisonOutcome.DIFFERENT]
     if not different:
         return f"no difference shown in {judged}{doubtful}"
     deltas = {metric.name: one.delta_pct for metric, one in different if one.delta_pct is not None}
@@ -104,13 +108,13 @@ def outcome_words(one: SetValue) -> str:
         return ""
     is_alone = one.runs is None or one.runs.quality is Quality.ONE_RUN
     return {
-        Outcome.DIFFERENT: f"different{_chance_words(one.comparison)}",
-        Outcome.MAY_BE_CHANCE: f"may be chance{_chance_words(one.comparison)}",
-        Outcome.NOT_OF_INTEREST: "differs by less than is of interest",
-        Outcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_chance_words(one.comparison)}",
-        Outcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
-        Outcome.DISCARDED: "not compared: a set is discarded",
-        Outcome.NO_REPEATS: f"nothing can be said of chance: {one.comparison.reason}",
+        ComparisonOutcome.DIFFERENT: f"different{_chance_words(one.comparison)}",
+        ComparisonOutcome.MAY_BE_CHANCE: f"may be chance{_chance_words(one.comparison)}",
+        ComparisonOutcome.NOT_OF_INTEREST: "differs by less than is of interest",
+        ComparisonOutcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_chance_words(one.comparison)}",
+        ComparisonOutcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
+        ComparisonOutcome.DISCARDED: "not compared: a set is discarded",
+        ComparisonOutcome.NO_REPEATS: f"nothing can be said of chance: {one.comparison.reason}",
     }[one.comparison.outcome]
 
 

@@ -15,7 +15,7 @@ class CaseOutcome(StrEnum):
     SKIPPED = "skipped"
 
 
-class Case(Struct, frozen=True):
+class JunitCase(Struct, frozen=True):
     """One verdict. ``message`` says why it is not PASSED, ``output`` are lines to show with it."""
 
     name: str
@@ -27,7 +27,7 @@ class Case(Struct, frozen=True):
 
 
 def junit_xml(
-    name: str, cases: Iterable[Case], properties: Mapping[str, str], started_at: str | None = None
+    name: str, cases: Iterable[JunitCase], properties: Mapping[str, str], started_at: str | None = None
 ) -> bytes:
     """One ``testsuite`` with a ``testcase`` for each verdict; ``started_at`` is ISO 8601, UTC."""
     from junitparser import Error, Failure, Skipped, TestCase, TestSuite  # noqa: PLC0415 few commands write such a file

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_compare.gate.junit import Case, CaseOutcome, junit_xml
+from openpts_compare.gate.junit import CaseOutcome, JunitCase, junit_xml
 from openpts_compare.limits.words import limit_line
 
 # A limit without a verdict is not kept: the gate does not pass.
@@ -18,7 +18,7 @@ _OUTCOMES: Final = {
 def gate_junit(limits: Iterable[JudgedLimit], runs: Sequence[str]) -> bytes:
     """A ``testcase`` for each limit; ``runs`` are the folders that were judged."""
     cases = (
-        Case(
+        JunitCase(
             name=f"{limit.name} {limit.limit}",
             classname="openpts.gate",
             time_s=0.0,

@@ -14,7 +14,7 @@ from openpts.report.sources import read_for_report, run_folders_of
 from openpts.run_folder_files import read_file
 from openpts.vocabulary.document import filled
 from openpts_compare.limits.limits_file import LimitSet
-from openpts_compare.runs.measured_run import Figure, MeasuredRun, RunAttributes
+from openpts_compare.runs.measured_run import MeasuredRun, RunAttributes, RunFigure
 
 _LARGEST: Final = 1e30
 """No figure is above it, or below its inverse, so that all have ratios."""
@@ -23,7 +23,7 @@ _LARGEST: Final = 1e30
 class BaselineRun(RunAttributes, frozen=True, kw_only=True):
     """A run of a baseline; ``figures`` are by limit."""
 
-    figures: dict[str, Figure]
+    figures: dict[str, RunFigure]
 
     @classmethod
     def of(cls, run: MeasuredRun, limits: LimitSet) -> Self:
@@ -32,7 +32,7 @@ class BaselineRun(RunAttributes, frozen=True, kw_only=True):
         figures = {measure: figure for measure, figure in found.items() if figure is not None}
         return filled(cls, run, folder=str(run.run.folder.resolve()), figures=figures)
 
-    def find(self, measure: str) -> Figure | None:
+    def find(self, measure: str) -> RunFigure | None:
         """Figure of the measure as a limit writes it; None if the run has none."""
         return self.figures.get(measure)
 

@@ -11,7 +11,7 @@ from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import SteadyState
 from openpts_compare.limits.baseline import HeldAgainst
-from openpts_compare.limits.limits_file import Required
+from openpts_compare.limits.limits_file import RequiredCondition
 from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_drives.health.health_page import counted_events
 from openpts_pts.conformance.standing import standing_of
@@ -20,16 +20,16 @@ _Found = tuple[Judgement, str]
 
 
 def judge_required(
-    required: Sequence[Required], runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
+    required: Sequence[RequiredCondition], runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
 ) -> tuple[JudgedLimit, ...]:
     """A verdict for each condition over all runs; the baseline counts only for what is to be the same."""
     return tuple(_over_all(one, runs, baseline) for one in required)
 
 
 def _over_all(
-    required: Required, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
+    required: RequiredCondition, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
 ) -> JudgedLimit:
-    if required is Required.SAME_FIRMWARE:
+    if required is RequiredCondition.SAME_FIRMWARE:
         judgement, reason = _same_firmware([*runs, *baseline])
     else:
         found = [(_held(required, one), one) for one in runs]
@@ -40,7 +40,7 @@ def _over_all(
     return JudgedLimit(required.value, "required", judgement, reason, runs=len(runs), base_runs=len(baseline))
 
 
-def _held(required: Required, run: MeasuredRun) -> _Found:
+def _held(required: RequiredCondition, run: MeasuredRun) -> _Found:
     """Verdict on a required condition; a pass is withheld from an unfinished run."""
     judgement, reason = _OF_A_RUN[required](run.run)
     if judgement is Judgement.PASS and run.unfinished:
@@ -108,9 +108,9 @@ def _same_firmware(runs: Sequence[HeldAgainst]) -> _Found:
     return (Judgement.PASS, "") if len(found) == 1 else (Judgement.FAIL, f"firmware {', '.join(found)}")
 
 
-_OF_A_RUN: Final[Mapping[Required, Callable[[Run], _Found]]] = {
-    Required.CONFORMANT: _conformant,
-    Required.STEADY: steady,
-    Required.NO_MEDIA_ERRORS: _no_media_errors,
-    Required.NO_THROTTLING: _no_throttling,
+_OF_A_RUN: Final[Mapping[RequiredCondition, Callable[[Run], _Found]]] = {
+    RequiredCondition.CONFORMANT: _conformant,
+    RequiredCondition.STEADY: steady,
+    RequiredCondition.NO_MEDIA_ERRORS: _no_media_errors,
+    RequiredCondition.NO_THROTTLING: _no_throttling,
 }

@@ -21,7 +21,7 @@ from openpts_compare.limits.bound import Bound, refuse_unsigned
 from openpts_compare.limits.conditions import judge_required
 from openpts_compare.limits.limits_file import Allowed, LimitSet
 from openpts_compare.limits.words import fewer_runs, more_runs, ratio_words, too_many_runs
-from openpts_compare.runs.measured_run import OF_SUBJECTS, Figure, MeasuredRun, test_named
+from openpts_compare.runs.measured_run import OF_SUBJECTS, MeasuredRun, RunFigure, test_named
 from openpts_compare.runs.reference import words_of
 from openpts_compare.runs.repeats import drift_of, repeated_run
 
@@ -147,7 +147,9 @@ def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun]) -> Ju
     return worst([_of_run(bound, limits, figure, run, len(found)) for figure, run in found])
 
 
-def _lacking(bound: Bound, found: Sequence[tuple[Figure, HeldAgainst]], runs: Sequence[HeldAgainst]) -> str:
+def _lacking(
+    bound: Bound, found: Sequence[tuple[RunFigure, HeldAgainst]], runs: Sequence[HeldAgainst]
+) -> str:
     """The run that does not measure what others of its test do; empty if all do."""
     tests = {run.test for _, run in found}
     lacking = [run for run in runs if run.test in tests and run.find(bound.measure) is None]
@@ -172,7 +174,7 @@ def _nothing(bound: Bound, reason: str) -> JudgedLimit:
     )
 
 
-def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: MeasuredRun, runs: int) -> JudgedLimit:
+def _of_run(bound: Bound, limits: LimitSet, figure: RunFigure, run: MeasuredRun, runs: int) -> JudgedLimit:
     refuse_unsigned(bound, figure.unit)
     value, asked = figure.value, bound.value_in(figure.unit)
     reason = _doubt(figure, run, limits) or _deviations(run, limits)
@@ -198,7 +200,7 @@ def _of_run(bound: Bound, limits: LimitSet, figure: Figure, run: MeasuredRun, ru
     )
 
 
-def _doubt(figure: Figure, run: HeldAgainst, limits: LimitSet) -> str:
+def _doubt(figure: RunFigure, run: HeldAgainst, limits: LimitSet) -> str:
     """Why a figure of a run can't be judged; empty where it can."""
     if figure.value is None:
         return figure.missing or "not measured"
@@ -260,7 +262,7 @@ def _relative(
     return _decided(row, bound, ratio, limits.rule)
 
 
-def _set_of(side: Sequence[tuple[Figure, HeldAgainst]]) -> RunSet:
+def _set_of(side: Sequence[tuple[RunFigure, HeldAgainst]]) -> RunSet:
     """Figures of runs that all have a value, as a comparison puts them together."""
     values = tuple(figure.value for figure, _ in side if figure.value is not None)
     return RunSet(values, Better.UNJUDGED, made=tuple(run.made for _, run in side))
@@ -291,8 +293,8 @@ def _decided(row: JudgedLimit, bound: Bound, ratio: Ratio, rule: ErrorRule) -> J
 
 
 def _incomparable(
-    candidates: Sequence[tuple[Figure, HeldAgainst]],
-    bases: Sequence[tuple[Figure, HeldAgainst]],
+    candidates: Sequence[tuple[RunFigure, HeldAgainst]],
+    bases: Sequence[tuple[RunFigure, HeldAgainst]],
     limits: LimitSet,
 ) -> str:
     """Why two sets can't be held against each other; empty where they can."""
@@ -312,7 +314,7 @@ def _incomparable(
     return repeated_run([run for _, run in candidates], [run for _, run in bases])
 
 
-def mean_rounds_spread(figures: Sequence[Figure]) -> float | None:
+def mean_rounds_spread(figures: Sequence[RunFigure]) -> float | None:
     """The spread between rounds, as the mean over runs; None where none has rounds."""
     spreads = [one.rounds_spread_pct for one in figures if one.rounds_spread_pct is not None]
     return fmean(spreads) if spreads else None

@@ -19,7 +19,7 @@ _MOST_KIB: Final = 256
 MOST_BYTES: Final = _MOST_KIB * KIB
 
 
-class Required(StrEnum):
+class RequiredCondition(StrEnum):
     """A condition that runs have to meet beside their limits."""
 
     CONFORMANT = "conformant"
@@ -61,7 +61,7 @@ class LimitsFile(Struct, forbid_unknown_fields=True):
     """All that a limits file may have."""
 
     limits: list[str | _Table] = field(default_factory=list)
-    require: list[Required] = field(default_factory=list)
+    require: list[RequiredCondition] = field(default_factory=list)
     allow: list[Allowed] = field(default_factory=list)
     statistics: _Statistics = field(default_factory=_Statistics)
 
@@ -70,7 +70,7 @@ class LimitSet(Struct, frozen=True):
     """What a gate holds runs against; ``raw`` is the file as it was written."""
 
     bounds: tuple[Bound, ...] = ()
-    required: tuple[Required, ...] = ()
+    required: tuple[RequiredCondition, ...] = ()
     allowed: tuple[Allowed, ...] = ()
     rule: ErrorRule = ErrorRule()
     raw: bytes = b""

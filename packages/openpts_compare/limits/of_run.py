@@ -15,7 +15,7 @@ from openpts.run_folder_files import open_file
 from openpts.vocabulary.limit import Judgement
 from openpts_compare.limits.baseline import stored_baseline
 from openpts_compare.limits.judge import GateResult, judge_finished
-from openpts_compare.limits.limits_file import MOST_BYTES, LimitSet, Required, parse_limits
+from openpts_compare.limits.limits_file import MOST_BYTES, LimitSet, RequiredCondition, parse_limits
 from openpts_compare.limits.words import judged_figures, limit_line
 from openpts_compare.runs.measured_run import MeasuredRun
 
@@ -57,7 +57,7 @@ def failed_so_far(run: Run) -> str:
     Its finished cycles count. Figures of the entire run, such as its energy, are not known before its end.
     """
     limits = stored_limits(run.folder) or LimitSet()
-    required = tuple(one for one in limits.required if one is not Required.CONFORMANT)
+    required = tuple(one for one in limits.required if one is not RequiredCondition.CONFORMANT)
     content = procedure_of(run.manifest.conditions.test).part("report").report(run)
     so_far = structs.replace(MeasuredRun.of(run, content), state=RunState.COMPLETE)
     result = judge_finished(structs.replace(limits, required=required), so_far, stored_baseline(run.folder))

@@ -39,7 +39,7 @@ _UNFINISHED: Final = {
 _UNITS: Final = {"iops": "IOPS", "mb_per_s": "MB/s", "mean": "ms", "max": "ms"}
 
 
-class Figure(Struct, frozen=True):
+class RunFigure(Struct, frozen=True):
     """A figure of one run. ``missing`` says why there is no value; ``state`` that it is not of steady state.
 
     ``by_round`` are the values of the rounds that it is of, where it has any.
@@ -165,7 +165,7 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
             subject.parts.append(part)
         return found
 
-    def find(self, measure: str) -> Figure | None:
+    def find(self, measure: str) -> RunFigure | None:
         """A figure by its name, with or without the test in front; None if this run has none of it.
 
         A name that begins with another test is of that test alone. Raises UsageError where it means several.
@@ -175,11 +175,11 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
         return self._found[measure]
 
     @cached_property
-    def _found(self) -> dict[str, Figure | None]:
+    def _found(self) -> dict[str, RunFigure | None]:
         """What was asked for so far: a gate asks several times, and merging histograms takes long."""
         return {}
 
-    def _figure(self, measure: str) -> Figure | None:
+    def _figure(self, measure: str) -> RunFigure | None:
         if test_named(measure) not in {"", self.test}:
             return None
         tokens = tokens_of(measure)
@@ -207,20 +207,22 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
                 rest.remove(word)
         return tuple(rest)
 
-    def _of_measure(self, one: Measure, tokens: Tokens) -> Figure:
+    def _of_measure(self, one: Measure, tokens: Tokens) -> RunFigure:
         name = f"{self.test}.{one.key}"
         of_rounds = self._of_subject(tokens)
         by_round = of_rounds.by_round if of_rounds is not None else ()
         if one.stands_in:
-            return Figure(name, one.unit, None, f"too few I/Os for the percentile: {one.note}".rstrip(": "))
+            return RunFigure(
+                name, one.unit, None, f"too few I/Os for the percentile: {one.note}".rstrip(": ")
+            )
         if one.value is None:
             reason = one.note or one.text
-            return Figure(
+            return RunFigure(
                 name, one.unit, None, reason if "not measured" in reason else f"not measured: {reason}"
             )
-        return Figure(name, one.unit, one.value, state=one.state, by_round=by_round)
+        return RunFigure(name, one.unit, one.value, state=one.state, by_round=by_round)
 
-    def _of_subject(self, tokens: Tokens) -> Figure | None:
+    def _of_subject(self, tokens: Tokens) -> RunFigure | None:
         for word in tokens:
             percentile = percentile_of(word)
             rest = list(tokens)
@@ -230,7 +232,7 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
                 return self._derived(subject, word, percentile)
         return None
 
-    def _derived(self, subject: _Subject, word: str, percentile: float | None) -> Figure:
+    def _derived(self, subject: _Subject, word: str, percentile: float | None) -> RunFigure:
         """A rate is the mean of the rounds, as reports have it; response times are of all I/Os together."""
         figure = word if percentile is None else percentile_name(percentile)
         name = f"{self.test}.{key_of(subject.name)}.{figure}"
@@ -242,16 +244,16 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
         )
         times = response_times(subject.parts)
         if percentile is not None and times.ios and not times.recorded_ios:
-            return Figure(name, unit, None, "not measured: no distribution of response times")
+            return RunFigure(name, unit, None, "not measured: no distribution of response times")
         if percentile is not None and not times.distribution.supports(percentile):
             needed = ios_needed(percentile)
-            return Figure(
+            return RunFigure(
                 name, unit, None, f"too few I/Os: {times.recorded_ios:,}, {figure} needs {needed:,}"
             )
         is_rate = word in {"iops", "mb_per_s"} and by_round
         value = fmean(by_round) if is_rate else _value(times, subject.parts[0], word, percentile)
         state = self._state if subject.is_of_rounds else ""
-        return Figure(
+        return RunFigure(
             name,
             unit,
             value,

@@ -5,7 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 
-class Verdict(StrEnum):
+class SelfTestVerdict(StrEnum):
     """NOT_POSSIBLE: this machine or this build lacks what the check needs."""
 
     PASSED = "passed"
@@ -13,14 +13,14 @@ class Verdict(StrEnum):
     NOT_POSSIBLE = "not possible"
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class SelfTestFinding(Struct, frozen=True, kw_only=True):
     """One check. ``text`` says what was held against what, or why that is not possible.
 
     ``figures`` are numbers by their names, with the unit in the name; ``faults`` are sentences.
     """
 
     check: str
-    verdict: Verdict
+    verdict: SelfTestVerdict
     text: str
     figures: dict[str, float] = {}
     faults: tuple[str, ...] = ()
@@ -46,8 +46,8 @@ class Expectations:
         if not holds:
             self.faults.append(what)
 
-    def finding(self, check: str, text: str, figures: dict[str, float] | None = None) -> Finding:
+    def finding(self, check: str, text: str, figures: dict[str, float] | None = None) -> SelfTestFinding:
         """The verdict."""
-        verdict = Verdict.FAILED if self.faults else Verdict.PASSED
+        verdict = SelfTestVerdict.FAILED if self.faults else SelfTestVerdict.PASSED
         faults = tuple(self.faults)
-        return Finding(check=check, verdict=verdict, text=text, figures=figures or {}, faults=faults)
+        return SelfTestFinding(check=check, verdict=verdict, text=text, figures=figures or {}, faults=faults)

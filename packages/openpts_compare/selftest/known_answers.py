@@ -18,14 +18,14 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.sources import read_for_report
 from openpts.report.summary import summarize
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
 from openpts.vocabulary.purge import PurgeChoice
 from openpts_compare.record_check import check_record
-from openpts_compare.selftest.finding import Expectations, Finding
+from openpts_compare.selftest.finding import Expectations, SelfTestFinding
 from openpts_pages.model import Table
 from openpts_pts.suite import PTS
 
@@ -47,7 +47,7 @@ _OF_THIS_RUN: Final = frozenset(
 )
 
 
-def check(folder: Path) -> Finding:
+def check(folder: Path) -> SelfTestFinding:
     """All eight tests, up to the first that differs; the runs are below ``folder``."""
     found, tests = Expectations(), msgspec.json.decode(ANSWERS.read_bytes())
     for test, expected in tests.items():
@@ -60,7 +60,7 @@ def check(folder: Path) -> Finding:
 
 def answers_of(test: str, folder: Path) -> dict[str, str]:
     """The digests of a test's run, whose record holds together. Raises what a run or a record raises."""
-    order = Order(
+    order = RunSettings(
         target=DRIVES[test],
         drive_class=DriveClass.ENTERPRISE,
         adjust=_shortened,

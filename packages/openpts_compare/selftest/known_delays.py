@@ -19,14 +19,14 @@ from msgspec.structs import replace
 
 from openpts.analysis.figures import Figures
 from openpts.engine.native import NativeEngine
-from openpts.engine.options import CaptureOrder, Demand, IoPath, NativeOptions
+from openpts.engine.options import CaptureSettings, Demand, IoPath, NativeOptions
 from openpts.errors import RunFailedError
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import IoCount
-from openpts_compare.selftest.finding import Expectations, Finding
+from openpts_compare.selftest.finding import Expectations, SelfTestFinding
 
 SEED: Final = 5
 TICK_NS: Final = 100
@@ -160,7 +160,7 @@ def measure_planted(ios: int, folder: Path) -> Measurement:
     """
     reader, writer = os.pipe2(os.O_CLOEXEC)
     try:
-        options = NativeOptions(interval_ns=_INTERVAL_NS, capture=CaptureOrder(folder, 512))
+        options = NativeOptions(interval_ns=_INTERVAL_NS, capture=CaptureSettings(folder, 512))
         engine = engine_on(reader, GIB, Demand(1, 1, _BYTES), options)
         stimulus = Stimulus.of(AccessPattern.RANDOM, _BYTES, 100, 1, 1, ActiveRange())
         answers: list[tuple[int, ...]] = []
@@ -192,7 +192,7 @@ def _answer(writer: int, ios: int) -> tuple[int, ...]:
     return tuple(answers)
 
 
-def judge_path(measured: Measurement) -> Finding:
+def judge_path(measured: Measurement) -> SelfTestFinding:
     """Each captured response time against its own delay, and the engine's clock against ours.
 
     Other work on the host makes I/Os late, and so not all have to agree: with a wrong instrument none does.
@@ -227,7 +227,7 @@ def judge_path(measured: Measurement) -> Finding:
     return found.finding("known delays", text, figures)
 
 
-def judge_histogram(measured: Measurement) -> Finding:
+def judge_histogram(measured: Measurement) -> SelfTestFinding:
     """The figures of the sample against those of every captured I/O."""
     found = Expectations()
     found.equal("state", measured.sample.state, StepState.COMPLETE)
@@ -260,7 +260,7 @@ class ClockReading(Struct, frozen=True):
         return cls((first_ns + last_ns) // 2, raw_ns, real_ns, last_ns - first_ns)
 
 
-def judge_clocks(first: ClockReading, last: ClockReading) -> Finding:
+def judge_clocks(first: ClockReading, last: ClockReading) -> SelfTestFinding:
     """Rates of CLOCK_MONOTONIC_RAW and CLOCK_REALTIME against CLOCK_MONOTONIC between two readings."""
     span_ns = last.monotonic_ns - first.monotonic_ns
     raw_ppm = _PER_MILLION * ((last.raw_ns - first.raw_ns) / span_ns - 1)
@@ -274,7 +274,7 @@ def judge_clocks(first: ClockReading, last: ClockReading) -> Finding:
     return found.finding("clocks", text, figures)
 
 
-def check(seconds: float, folder: Path) -> tuple[Finding, ...]:
+def check(seconds: float, folder: Path) -> tuple[SelfTestFinding, ...]:
     """Known delays, and the histogram of the same I/Os. Raises EngineUnavailableError without io_uring."""
     ios = max(_FEWEST, round(seconds * NS_PER_S / fmean(_LAW_NS)))
     measured = measure_planted(ios, folder / "delays")

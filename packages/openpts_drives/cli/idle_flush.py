@@ -15,7 +15,7 @@ from openpts.procedures.shared.settling import SettlingCourse
 from openpts.units import NS_PER_S, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.settling import SettlingRule
-from openpts_drives.settle import IdleObserved, SettlingOrder, SettlingStarted, wait_until_settled
+from openpts_drives.settle import IdleObserved, SettlingRequest, SettlingStarted, wait_until_settled
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 _STANDARD: Final = SettlingRule()
@@ -95,7 +95,7 @@ def idle_flush(
     time.
     """
     rule = _rule(longest, least, look, probe)
-    order = SettlingOrder(target, rule, readers.active_range("--range", active_range))
+    order = SettlingRequest(target, rule, readers.active_range("--range", active_range))
     started: list[SettlingStarted] = []
     looks: list[ListedObservation] = []
 

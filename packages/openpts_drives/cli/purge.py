@@ -28,7 +28,7 @@ from openpts.vocabulary.purge import AUTO
 from openpts_drives.cli.unlock import unlock
 from openpts_drives.listing.drive_listing import PurgeAbility
 from openpts_drives.purge.psid_revert import MOST_PSID_BYTES, PSID_REVERT
-from openpts_drives.purge.purge_alone import PurgeOrder, methods_of, purge_alone
+from openpts_drives.purge.purge_alone import PurgeRequest, methods_of, purge_alone
 
 _TELL_EVERY_S: Final = 30.0
 _Methods = Sequence[tuple[PurgeMethod, Capability]]
@@ -98,7 +98,7 @@ def purge(
     if not only_list:
         psid = _asked_psid() if PSID_REVERT in choice.methods else None
         display = _Display(log)
-        order = PurgeOrder(target, consent, choice, None if psid is None else lambda: psid)
+        order = PurgeRequest(target, consent, choice, None if psid is None else lambda: psid)
         report = purge_alone(
             order, display.hear, lambda healing: click.echo(printable(healing.text), file=log)
         )

@@ -14,7 +14,7 @@ from openpts.device.nvme.nvme_admin import (
 )
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.vocabulary.facts import SIMULATED_LOG
 from openpts.vocabulary.health import HealthReading
 from openpts_drives.health.ata_health import ata_health
@@ -66,7 +66,7 @@ _SIMULATED_AS_THEY_ARE: Final = (
 )
 
 
-def read_health(target: OpenTarget, run: Run = run_program) -> HealthReading:
+def read_health(target: OpenTarget, run: ProgramRunner = run_program) -> HealthReading:
     """Read the log of a drive that is open; never raises: the source says why there are no values."""
     if target.device is None:
         return HealthReading("a file has no log of its health")
@@ -75,7 +75,7 @@ def read_health(target: OpenTarget, run: Run = run_program) -> HealthReading:
 
 
 def read_health_of(
-    device: BlockDevice, run: Run = run_program, timeout_s: float = SMARTCTL_TIMEOUT_S
+    device: BlockDevice, run: ProgramRunner = run_program, timeout_s: float = SMARTCTL_TIMEOUT_S
 ) -> HealthReading:
     """The same for a drive that is not open; nothing on it changes, and a sleeping disk stays asleep.
 
@@ -131,7 +131,7 @@ def _vendor_log(
 
 
 def _health_by_smartctl(
-    device: BlockDevice, run: Run, timeout_s: float = SMARTCTL_TIMEOUT_S
+    device: BlockDevice, run: ProgramRunner, timeout_s: float = SMARTCTL_TIMEOUT_S
 ) -> HealthReading:
     if device.kind not in {DeviceKind.ATA, DeviceKind.SCSI}:
         return HealthReading(f"openpts reads no health log of this kind of device ({device.kind})")

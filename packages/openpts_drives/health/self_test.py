@@ -5,7 +5,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller, read_log
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.vocabulary.facts import Fact
 from openpts_drives.health.smartctl import SmartctlError, ask_smartctl
 
@@ -22,7 +22,7 @@ _ATA_STATUS: Final = ("ata_smart_data", "self_test", "status", "value")
 _ATA_IN_PROGRESS: Final = 0xF
 
 
-def self_test_fact(device: BlockDevice, run: Run = run_program) -> Fact:
+def self_test_fact(device: BlockDevice, run: ProgramRunner = run_program) -> Fact:
     """The self-test that a drive is at; never raises. A sleeping disk sleeps on."""
     disk = device.whole
     if disk.kind is DeviceKind.NVME:
@@ -51,7 +51,7 @@ def _of_nvme(disk: BlockDevice) -> Fact:
     return Fact(f"{_NVME_KINDS.get(kind, 'unknown')} self-test, {log[1] & 0x7F} % done", source)
 
 
-def _of_ata(disk: BlockDevice, run: Run) -> Fact:
+def _of_ata(disk: BlockDevice, run: ProgramRunner) -> Fact:
     try:
         answer = ask_smartctl(disk, run, _TIMEOUT_S, questions=("--capabilities",))
     except (SmartctlError, ProgramError) as error:

@@ -14,7 +14,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
-from openpts.programs import Run
+from openpts.programs import ProgramRunner
 from openpts.system_files import printable
 
 FORMAT_VERSION: Final = 1
@@ -100,7 +100,7 @@ def number(value: object) -> float | None:
 
 
 def ask_smartctl(
-    device: BlockDevice, run: Run, timeout_s: float, questions: Sequence[str] = OF_HEALTH
+    device: BlockDevice, run: ProgramRunner, timeout_s: float, questions: Sequence[str] = OF_HEALTH
 ) -> SmartctlAnswer:
     """Ask about a drive. Raises SmartctlError, and ProgramError if smartctl is missing or too slow.
 

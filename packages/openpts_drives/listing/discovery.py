@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.guard import settled
 from openpts.device.guard.usage import Usage, read_usage
-from openpts.device.guard.verdict import Verdict
+from openpts.device.guard.verdict import GuardVerdict
 from openpts.device.identity.media import Media
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
@@ -37,7 +37,7 @@ _READ_BYTES = 1 << 16
 _LENGTH_BYTES = 8
 
 
-class Reply(Struct, Generic[Answer]):
+class ChildReply(Struct, Generic[Answer]):
     """The last answer that was read. ``complete`` is False where time ran out, or the child ended early."""
 
     answer: Answer | None = None
@@ -47,7 +47,7 @@ class Reply(Struct, Generic[Answer]):
 class _Child(Struct, Generic[Answer]):
     pid: int
     pipe: int
-    reply: Reply[Answer] = field(default_factory=Reply)
+    reply: ChildReply[Answer] = field(default_factory=ChildReply)
     received: bytearray = field(default_factory=bytearray)
 
     def take(self) -> bool:
@@ -66,7 +66,7 @@ class _Child(Struct, Generic[Answer]):
 
 def ask_each(
     asked: Sequence[Asked], answers: Callable[[Asked], Iterator[Answer]], timeout_s: float
-) -> list[Reply[Answer]]:
+) -> list[ChildReply[Answer]]:
     """What ``answers`` yields for each of ``asked``, all at the same time, each in a process of its own.
 
     The last answer counts; earlier ones are there for the case that the next never comes. Returns
@@ -155,7 +155,7 @@ def _look_at(
     return [_heard(disk, reply, silent) for disk, reply in zip(disks, replies, strict=True)]
 
 
-def _heard(disk: BlockDevice, reply: Reply[DeviceListing], silent: str) -> DeviceListing:
+def _heard(disk: BlockDevice, reply: ChildReply[DeviceListing], silent: str) -> DeviceListing:
     if reply.answer is not None:
         return reply.answer if reply.complete else replace(reply.answer, silent=silent)
     unknown = NegotiatedLink(None, None, (), silent)
@@ -167,7 +167,7 @@ def _heard(disk: BlockDevice, reply: Reply[DeviceListing], silent: str) -> Devic
         physical_sector_bytes=None,
         media=Media(None, None, silent),
         link=unknown,
-        verdict=Verdict(unknown=silent),
+        verdict=GuardVerdict(unknown=silent),
         silent=silent,
     )
 

@@ -4,7 +4,7 @@ from typing import Self
 
 from msgspec import Struct, field
 
-from openpts.device.guard.verdict import Safety, Verdict
+from openpts.device.guard.verdict import GuardVerdict, Safety
 from openpts.device.identity.media import Media
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.vocabulary.facts import Facts
@@ -57,7 +57,7 @@ class DeviceListing(Struct, frozen=True):
     physical_sector_bytes: int | None
     media: Media
     link: NegotiatedLink
-    verdict: Verdict
+    verdict: GuardVerdict
     siblings: tuple[str, ...] = ()
     health: HealthReading = _NOT_ASKED
     purge: tuple[PurgeAbility, ...] = ()

@@ -15,7 +15,7 @@ from openpts.device.guard.guard import check_drive
 from openpts.device.guard.rules import SECURITY_RULE, SIGNATURE_RULE, quiet_refusals
 from openpts.device.guard.signatures import recorded_signatures
 from openpts.device.guard.usage import Usage
-from openpts.device.guard.verdict import Verdict
+from openpts.device.guard.verdict import GuardVerdict
 from openpts.device.identity.identity import drive_facts, identified_controller
 from openpts.device.identity.media import media
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
@@ -84,13 +84,13 @@ def _siblings_in_use(siblings: tuple[BlockDevice, ...], usage: Usage | RefusedEr
     return tuple(f"the same controller serves another namespace in use: {one.evidence}" for one in found)
 
 
-def _known_verdict(device: BlockDevice, usage: Usage | RefusedError) -> Verdict:
+def _known_verdict(device: BlockDevice, usage: Usage | RefusedError) -> GuardVerdict:
     if isinstance(usage, RefusedError):
-        return Verdict(unknown=str(usage))
+        return GuardVerdict(unknown=str(usage))
     refusals = quiet_refusals(device, usage)
     if not refusals and device.capacity_bytes == 0:
-        return Verdict(unknown=f"{device.node} has no capacity: is there a medium in it?")
-    return Verdict(refusals, "" if refusals else "its contents were not checked")
+        return GuardVerdict(unknown=f"{device.node} has no capacity: is there a medium in it?")
+    return GuardVerdict(refusals, "" if refusals else "its contents were not checked")
 
 
 def _as_it_answers(
@@ -139,27 +139,27 @@ def _verdict(
     security: Security | None,
     *,
     may_wake: bool,
-) -> Verdict:
+) -> GuardVerdict:
     """``security`` is None of a drive that was left alone."""
     if isinstance(usage, RefusedError) or known.verdict.refusals or device.capacity_bytes == 0:
         return known.verdict
     against = None if security is None or security.against is None else f"{device.node}: {security.against}"
     if against is not None and security is not None and security.state is not None:
-        return Verdict((SECURITY_RULE.refusal(device, against),))
+        return GuardVerdict((SECURITY_RULE.refusal(device, against),))
     if not may_wake and (recorded := recorded_signatures(device)) is not None:
         evidence = f"{device.node} holds {', '.join(recorded)}, according to udev"
         if recorded:
-            return Verdict((SIGNATURE_RULE.refusal(device, evidence),))
-        return Verdict(unknown=against or "")
+            return GuardVerdict((SIGNATURE_RULE.refusal(device, evidence),))
+        return GuardVerdict(unknown=against or "")
     if not may_wake and (known.media.is_rotational or _sleeps(device)):
-        return Verdict(
+        return GuardVerdict(
             unknown="its contents were not checked, since that might wake it: run "
             f"openpts devices {device.node}"
         )
     try:
-        return Verdict(check_drive(device, usage))
+        return GuardVerdict(check_drive(device, usage))
     except TargetError as error:
-        return Verdict(unknown=str(error))
+        return GuardVerdict(unknown=str(error))
 
 
 def _security_warnings(security: Security) -> Iterator[str]:

@@ -21,10 +21,10 @@ from openpts.device.journalled_drive import drive_subject, drive_text
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError, failing_as
 from openpts.journal import Entry, Journal
-from openpts.programs import PACKAGES, ProgramError, Reply, Run, find_program, run_program
+from openpts.programs import PACKAGES, ProgramError, ProgramRunner, Reply, find_program, run_program
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, format_capacity
-from openpts.vocabulary.command_run import FileSystemOrder, FileSystemReport, FileSystemType
+from openpts.vocabulary.command_run import FileSystemReport, FileSystemSettings, FileSystemType
 from openpts_drives.mounted.marked_processes import MARK, end_marked
 
 MOUNT: Final = "mount"
@@ -47,13 +47,13 @@ class PreparedDrive(Struct):
     roots: SystemRoots
     journal: Journal
     mark: str
-    run: Run = run_program
+    run: ProgramRunner = run_program
     device: BlockDevice | None = None
     directory: Path | None = None
     _entry: Entry | None = field(default=None)
 
     @staticmethod
-    def check(order: FileSystemOrder) -> None:
+    def check(order: FileSystemSettings) -> None:
         """Raise TargetError where the programs that it takes are missing, or only root may do it."""
         if os.geteuid() != 0:
             raise TargetError(
@@ -66,7 +66,7 @@ class PreparedDrive(Struct):
                 f"package {PACKAGES[program].debian}, or choose another one with --file-system"
             )
 
-    def prepare(self, order: FileSystemOrder) -> FileSystemReport:
+    def prepare(self, order: FileSystemSettings) -> FileSystemReport:
         """Format, mount, fill and trim. Raises TargetError, with nothing mounted then."""
         self.release()
         self._note()
@@ -137,7 +137,7 @@ class PreparedDrive(Struct):
             else:
                 return directory
 
-    def _fill(self, directory: Path, order: FileSystemOrder) -> int:
+    def _fill(self, directory: Path, order: FileSystemSettings) -> int:
         """Write a file of incompressible data until the file system is as full as ordered."""
         space = os.statvfs(directory)
         free_bytes = space.f_bavail * space.f_frsize
@@ -159,7 +159,7 @@ class PreparedDrive(Struct):
 
 
 def succeeded(
-    run: Run, arguments: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S
+    run: ProgramRunner, arguments: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S
 ) -> Reply:
     """The answer of a program that has to end well. Raises TargetError."""
     with failing_as(TargetError, f"can't {what}", of=ProgramError):
@@ -215,7 +215,7 @@ def described(
     )
 
 
-def trimmed(directory: Path, run: Run = run_program) -> str:
+def trimmed(directory: Path, run: ProgramRunner = run_program) -> str:
     """What fstrim gave back to the drive, in its own words, or why nothing."""
     try:
         answer = run(("fstrim", "--verbose", str(directory)), _LONGEST_S)
@@ -226,7 +226,7 @@ def trimmed(directory: Path, run: Run = run_program) -> str:
     return answer.stdout.strip().removeprefix(f"{directory}: ")
 
 
-def undo(found: Mapping[str, str], run: Run) -> None:
+def undo(found: Mapping[str, str], run: ProgramRunner) -> None:
     """Unmount the directory, detach loop devices over the file, remove the directory. Raises TargetError."""
     directory = Path(found[_DIRECTORY])
     if directory.is_mount():
@@ -242,7 +242,7 @@ def undo(found: Mapping[str, str], run: Run) -> None:
             directory.rmdir()
 
 
-def put_back_mount(entry: Entry, roots: SystemRoots, run: Run) -> str:
+def put_back_mount(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:
     """Undo what a run that was killed has left mounted; see openpts.runner.healing.Healer."""
     end_marked(entry.found[MARK], roots)
     undo(entry.found, run)

@@ -21,7 +21,7 @@ from openpts.device.nvme.nvme_admin import (
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal
-from openpts.programs import Run
+from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_MS, NS_PER_US
 from openpts.vocabulary.power_states import (
@@ -185,7 +185,7 @@ def _put_back(fd: int, text: Mapping[str, str]) -> None:
     set_feature(fd, _POWER_MANAGEMENT, found.state)
 
 
-def put_back_power_states(entry: Entry, roots: SystemRoots, run: Run) -> str:  # noqa: ARG001 no program does it
+def put_back_power_states(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:  # noqa: ARG001 no program does it
     """Put back what a run that was killed has left; see openpts.runner.healing.Healer. Raises TargetError."""
     device = find_drive(entry.subject, roots)
     try:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
-from openpts.programs import ProgramError, Reply, Run
+from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import SystemRoots, printable
 from openpts_drives.purge.waiting import run_watched
 
@@ -76,7 +76,7 @@ class AtaDrive(Struct, frozen=True):
     """An ATA drive behind a node, reached by hdparm's pass-through."""
 
     node: Path
-    run: Run
+    run: ProgramRunner
 
     def identify(self) -> AtaIdentity:
         """IDENTIFY DEVICE as it is now; what sysfs keeps was read when the drive was found.

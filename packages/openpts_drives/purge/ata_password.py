@@ -18,7 +18,7 @@ from openpts.device.journalled_drive import drive_subject, drive_text, find_driv
 from openpts.device.targets.target import Target
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal
-from openpts.programs import Run
+from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots
 from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
 from openpts_drives.purge.held_drive import held_node
@@ -69,7 +69,9 @@ def erase_limit_s(identity: AtaIdentity, *, enhanced: bool) -> float:
     return max((minutes or 0) * 60.0, identity.capacity_bytes / _BYTES_PER_S) + _MARGIN_S
 
 
-def take_password_off(entry: Entry, roots: SystemRoots, run: Run, *, named: BlockDevice | None = None) -> str:
+def take_password_off(
+    entry: Entry, roots: SystemRoots, run: ProgramRunner, *, named: BlockDevice | None = None
+) -> str:
     """Find the drive of an entry and free it of the password, as free_of_password does.
 
     ``named`` is the drive that the operator means, which decides where several answer to the entry.
@@ -77,7 +79,7 @@ def take_password_off(entry: Entry, roots: SystemRoots, run: Run, *, named: Bloc
     return free_of_password(named or _find(entry.subject, roots, run), entry, run)
 
 
-def free_of_password(device: BlockDevice, entry: Entry, run: Run, *, ours: bool = False) -> str:
+def free_of_password(device: BlockDevice, entry: Entry, run: ProgramRunner, *, ours: bool = False) -> str:
     """Unlock a drive and disable the password of its entry; what was done, for the operator.
 
     A drive that does not unlock before its erasure has ended is erased again; ``ours``: the guard holds it
@@ -113,7 +115,7 @@ def _wwn_text(wwn: str | None) -> str:
     return f", world wide name {wwn}" if wwn else ""
 
 
-def password_state(entry: Entry, roots: SystemRoots, run: Run) -> str:
+def password_state(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:
     """Where the drive of an entry is now, and its security state; or why that is unknown."""
     try:
         device = _find(entry.subject, roots, run)
@@ -125,12 +127,12 @@ def password_state(entry: Entry, roots: SystemRoots, run: Run) -> str:
     return f"now {device.node}: {security}"
 
 
-def is_noted_drive(device: BlockDevice, entry: Entry, run: Run) -> bool:
+def is_noted_drive(device: BlockDevice, entry: Entry, run: ProgramRunner) -> bool:
     """Whether a disk is the drive of an entry, by what the kernel or the drive itself says."""
     return is_drive(device, entry.subject) or _answers_to(device, entry.subject, run)
 
 
-def identify_disk(disk: BlockDevice, run: Run) -> AtaIdentity | None:
+def identify_disk(disk: BlockDevice, run: ProgramRunner) -> AtaIdentity | None:
     """IDENTIFY DEVICE of a disk that may be an ATA drive; None if it is none or does not answer."""
     if no_ata_drive(disk) is not None:
         return None
@@ -140,7 +142,7 @@ def identify_disk(disk: BlockDevice, run: Run) -> AtaIdentity | None:
         return None
 
 
-def _find(subject: Mapping[str, str], roots: SystemRoots, run: Run) -> BlockDevice:
+def _find(subject: Mapping[str, str], roots: SystemRoots, run: ProgramRunner) -> BlockDevice:
     """The drive of an entry under its present name.
 
     Behind another adapter it may show another serial number and half of its model: then the drives
@@ -161,7 +163,7 @@ def _find(subject: Mapping[str, str], roots: SystemRoots, run: Run) -> BlockDevi
         return found[0]
 
 
-def _answers_to(disk: BlockDevice, subject: Mapping[str, str], run: Run) -> bool:
+def _answers_to(disk: BlockDevice, subject: Mapping[str, str], run: ProgramRunner) -> bool:
     identity = identify_disk(disk, run)
     return identity is not None and identity.serial is not None and is_noted_identity(identity, subject)
 

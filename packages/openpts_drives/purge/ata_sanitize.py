@@ -13,7 +13,7 @@ from openpts.device.identity.ata_identify import AtaIdentity
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import Reply, Run, run_program
+from openpts.programs import ProgramRunner, Reply, run_program
 from openpts.vocabulary.facts import Fact, Facts
 from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
 from openpts_drives.purge.held_drive import held_drive
@@ -71,7 +71,7 @@ class AtaSanitize(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod for one kind."""
 
     kind: SanitizeKind
-    run: Run = run_program
+    run: ProgramRunner = run_program
     clock: Clock = CLOCK
 
     @property

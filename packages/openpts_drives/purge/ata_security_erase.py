@@ -11,7 +11,7 @@ from openpts.device.purge.method import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import OpenptsError, PurgeError, TargetError
 from openpts.journal import Entry, Journal, JournalError
-from openpts.programs import Run, run_program
+from openpts.programs import ProgramRunner, run_program
 from openpts.vocabulary.facts import Fact, Facts
 from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, no_ata_drive
 from openpts_drives.purge.ata_password import (
@@ -39,7 +39,7 @@ class AtaSecurityErase(Struct, frozen=True):
     """
 
     enhanced: bool = False
-    run: Run = run_program
+    run: ProgramRunner = run_program
     journal: Callable[[], Journal] = Journal.of_machine
     is_purge: bool = True
 

@@ -27,7 +27,7 @@ from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.method import Capability
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import ProgramError, Reply, Run
+from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts
@@ -85,7 +85,7 @@ def ask(fd: int, nsid: int, questions: NvmeQuestions) -> NvmeAnswers:
     return NvmeAnswers(controller, namespace, log)
 
 
-def ask_closed(device: BlockDevice, questions: NvmeQuestions, run: Run) -> NvmeAnswers:
+def ask_closed(device: BlockDevice, questions: NvmeQuestions, run: ProgramRunner) -> NvmeAnswers:
     """The same of a drive that is not open, if nvme-cli is there to act on it. Raises NoAnswerError."""
     if device.kind is not DeviceKind.NVME:
         raise NotNvmeError(f"{device.node} is not an NVMe drive")

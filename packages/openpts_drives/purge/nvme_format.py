@@ -9,7 +9,7 @@ from openpts.device.nvme.nvme_identify import NvmeNamespace
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import ProgramError, Reply, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, Reply, run_program
 from openpts.vocabulary.facts import Facts
 from openpts_drives.purge.nvme_drive import (
     NoAnswerError,
@@ -43,7 +43,7 @@ class NvmeFormat(Struct, frozen=True):
     title: str
     ses: int
     is_purge: bool = True
-    run: Run = run_program
+    run: ProgramRunner = run_program
     questions: NvmeQuestions = field(default_factory=NvmeQuestions)
 
     @classmethod

@@ -15,7 +15,7 @@ from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
 from openpts_drives.purge.nvme_drive import (
@@ -199,7 +199,7 @@ class NvmeSanitize(Struct, frozen=True):
 
     action: SanitizeAction
     is_purge: bool = True
-    run: Run = run_program
+    run: ProgramRunner = run_program
     questions: NvmeQuestions = field(default_factory=NvmeQuestions)
     clock: Clock = CLOCK
 

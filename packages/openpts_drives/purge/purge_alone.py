@@ -23,7 +23,7 @@ from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.purge import PurgeChoice
 
 
-class PurgeOrder(Struct, frozen=True):
+class PurgeRequest(Struct, frozen=True):
     """What the operator asked for; ``psid`` gives the number of the drive's label, which nothing records."""
 
     target: str
@@ -54,7 +54,7 @@ def methods_of(
     return capabilities(device)
 
 
-def purge_alone(order: PurgeOrder, progress: Progress, tell: Callable[[Healing], None]) -> PurgeReport:
+def purge_alone(order: PurgeRequest, progress: Progress, tell: Callable[[Healing], None]) -> PurgeReport:
     """Purge a drive or a file and prove it; ``tell`` hears what was put back before. Raises OpenptsError."""
     target, roots = parse_target(order.target), SystemRoots()
     with terminate_as_interrupt():

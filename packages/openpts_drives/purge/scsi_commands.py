@@ -14,7 +14,7 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import ProgramError, Reply, Run
+from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.vocabulary.facts import Fact, Facts
 from openpts_drives.purge.held_drive import held_drive
 from openpts_drives.purge.waiting import Clock, NothingToldError, wait_while_running
@@ -79,7 +79,7 @@ class ScsiDrive(Struct, frozen=True):
     """A SCSI drive behind a node, reached by sg3-utils."""
 
     node: Path
-    run: Run
+    run: ProgramRunner
 
     def supports(self, operation_code: int, service_action: int | None = None) -> str | None:
         """Why a command is not usable, by REPORT SUPPORTED OPERATION CODES; None: the drive has it."""
@@ -144,17 +144,17 @@ def _share_of_descriptors(descriptors: bytes) -> float | None:
     return None
 
 
-class ScsiOrder(Struct, frozen=True):
+class ScsiOperation(Struct, frozen=True):
     """A command that begins an operation, how long that may take, and who runs and waits."""
 
     command: tuple[str, ...]
     limit_s: float
-    run: Run
+    run: ProgramRunner
     clock: Clock
 
 
 def scsi_capability(
-    device: BlockDevice, run: Run, operation_code: int, service_action: int | None = None
+    device: BlockDevice, run: ProgramRunner, operation_code: int, service_action: int | None = None
 ) -> Capability:
     """Whether a drive lists a command and has nothing under way."""
     if device.kind is DeviceKind.ATA:
@@ -175,7 +175,7 @@ def scsi_capability(
     return Capability(True, "REPORT SUPPORTED OPERATION CODES lists it")
 
 
-def carry_out_inside(target: OpenTarget, title: str, order: ScsiOrder, progress: Progress) -> None:
+def carry_out_inside(target: OpenTarget, title: str, order: ScsiOperation, progress: Progress) -> None:
     """Begin an operation that continues inside a drive, and wait for its end. Raises PurgeError."""
     device = held_drive(target, title)
     drive = ScsiDrive(device.node, order.run)
@@ -187,7 +187,7 @@ def carry_out_inside(target: OpenTarget, title: str, order: ScsiOrder, progress:
         raise PurgeError(f"{what} failed: {sense}")
 
 
-def scsi_status(target: OpenTarget, run: Run) -> Facts:
+def scsi_status(target: OpenTarget, run: ProgramRunner) -> Facts:
     """What the drive says of its last format or sanitize; empty for a file."""
     if target.device is None:
         return {}

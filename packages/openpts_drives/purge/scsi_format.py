@@ -8,10 +8,10 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
-from openpts.programs import Run, run_program
+from openpts.programs import ProgramRunner, run_program
 from openpts.system_files import read_text
 from openpts.vocabulary.facts import Facts
-from openpts_drives.purge.scsi_commands import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
+from openpts_drives.purge.scsi_commands import ScsiOperation, carry_out_inside, scsi_capability, scsi_status
 from openpts_drives.purge.waiting import CLOCK, Clock
 
 _FORMAT_UNIT: Final = 0x04
@@ -27,7 +27,7 @@ _PROTECTION: Final = {
 class ScsiFormat(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod."""
 
-    run: Run = run_program
+    run: ProgramRunner = run_program
     clock: Clock = CLOCK
     name: str = "scsi-format"
     title: str = "SCSI FORMAT UNIT"
@@ -48,7 +48,7 @@ class ScsiFormat(Struct, frozen=True):
         command = ("sg_format", "--format", *_PROTECTION[protection], "--early", "--quick")
         # a disk writes every block
         limit_s = SanitizeKind.OVERWRITE.limit_s(target.facts.user_capacity_bytes)
-        carry_out_inside(target, self.title, ScsiOrder(command, limit_s, self.run, self.clock), progress)
+        carry_out_inside(target, self.title, ScsiOperation(command, limit_s, self.run, self.clock), progress)
         return f"block size {target.facts.sector_bytes} B and protection type {protection} kept"
 
     def status(self, target: OpenTarget) -> Facts:

@@ -7,9 +7,9 @@ from msgspec import Struct
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, Progress, SanitizeKind
 from openpts.device.targets.open_target import OpenTarget
-from openpts.programs import Run, run_program
+from openpts.programs import ProgramRunner, run_program
 from openpts.vocabulary.facts import Facts
-from openpts_drives.purge.scsi_commands import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
+from openpts_drives.purge.scsi_commands import ScsiOperation, carry_out_inside, scsi_capability, scsi_status
 from openpts_drives.purge.waiting import CLOCK, Clock
 
 _SANITIZE: Final = 0x48
@@ -30,7 +30,7 @@ class ScsiSanitize(Struct, frozen=True):
     """Implements openpts.device.purge.method.PurgeMethod for one kind."""
 
     kind: SanitizeKind
-    run: Run = run_program
+    run: ProgramRunner = run_program
     clock: Clock = CLOCK
 
     @property
@@ -52,7 +52,7 @@ class ScsiSanitize(Struct, frozen=True):
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         command = ("sg_sanitize", *_ARGUMENTS[self.kind], "--early", "--quick")
         limit_s = self.kind.limit_s(target.facts.user_capacity_bytes)
-        carry_out_inside(target, self.title, ScsiOrder(command, limit_s, self.run, self.clock), progress)
+        carry_out_inside(target, self.title, ScsiOperation(command, limit_s, self.run, self.clock), progress)
         return _WORDS[self.kind]
 
     def status(self, target: OpenTarget) -> Facts:

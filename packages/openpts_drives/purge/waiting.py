@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from openpts.device.purge.method import Progress
 from openpts.errors import PurgeError
-from openpts.programs import Reply, Run
+from openpts.programs import ProgramRunner, Reply
 
 _FIRST_LOOK_S: Final = 1.0
 _LONGEST_LOOK_S: Final = 10.0
@@ -32,7 +32,7 @@ class NothingToldError(Exception):
     """A drive did not report the state of its operation; the text has its answer."""
 
 
-class Status(Protocol):
+class OperationStatus(Protocol):
     """What a drive said of its operation."""
 
     @property
@@ -44,7 +44,7 @@ class Status(Protocol):
         """Which share is done, 0 to 1; None: not reported."""
 
 
-_Told = TypeVar("_Told", bound=Status)
+_Told = TypeVar("_Told", bound=OperationStatus)
 
 
 def wait_while_running(
@@ -87,7 +87,9 @@ def wait_while_running(
 _TELL_EVERY_S: Final = 1.0
 
 
-def run_watched(run: Run, command: Sequence[str], timeout_s: float, tell: Callable[[float], None]) -> Reply:
+def run_watched(
+    run: ProgramRunner, command: Sequence[str], timeout_s: float, tell: Callable[[float], None]
+) -> Reply:
     """The program's answer. ``tell`` is called in this thread every second, with the seconds gone by.
 
     An interrupt is raised when the program has ended, and not before. Raises ProgramError.

@@ -14,7 +14,7 @@ from openpts.record.reader import Run, ns_between
 from openpts.report.redaction import redacted_entry, redacted_run
 from openpts.report.sources import read_for_report, run_of_entry
 from openpts.units import NS_PER_S
-from openpts_compare.gate.junit import Case, CaseOutcome, junit_xml
+from openpts_compare.gate.junit import CaseOutcome, JunitCase, junit_xml
 from openpts_compare.runs.flat_rows import labels_of, run_row, unsteady_cycles
 
 _PROPERTIES: Final = (
@@ -31,7 +31,7 @@ _PROPERTIES: Final = (
 
 def junit_of(folders: Iterable[Path], *, redact: bool) -> bytes:
     """What became of runs, and of each test of suites. Raises RecordError for a folder that is neither."""
-    cases: list[Case] = []
+    cases: list[JunitCase] = []
     facts: dict[str, dict[str, None]] = {}
     started: list[str] = []
     for folder in folders:
@@ -68,12 +68,12 @@ def _facts(run: Run) -> dict[str, str]:
     return {name: str(value) for name, value in (found | labels_of(run)).items()}
 
 
-def _case_of_run(run: Run) -> Case:
+def _case_of_run(run: Run) -> JunitCase:
     """What became of a run; its key results are the output."""
     manifest = run.manifest
     outcome, message = _verdict(run)
     procedure = procedure_of(manifest.conditions.test)
-    return Case(
+    return JunitCase(
         name=procedure.title,
         classname=f"openpts.{manifest.conditions.test}",
         time_s=ns_between(manifest.started_at, manifest.ended_at) / NS_PER_S if manifest.ended_at else 0.0,
@@ -83,14 +83,14 @@ def _case_of_run(run: Run) -> Case:
     )
 
 
-def _case_of_entry(entry: BatchEntry) -> Case:
+def _case_of_entry(entry: BatchEntry) -> JunitCase:
     """What became of a suite's test that has no record."""
     waiting = entry.state is RunState.WAITING
     outcome = CaseOutcome.SKIPPED if waiting else CaseOutcome.ERROR
     message = entry.reason or (
         "the suite ended before it" if waiting else f"{entry.state}, without a record that can be read"
     )
-    return Case(procedure_of(entry.test).title, f"openpts.{entry.test}", 0.0, outcome, message)
+    return JunitCase(procedure_of(entry.test).title, f"openpts.{entry.test}", 0.0, outcome, message)
 
 
 def _verdict(run: Run) -> tuple[CaseOutcome, str]:

@@ -27,11 +27,11 @@ from openpts_fio.crosscheck import (
     READS,
     WRITES,
     Agreement,
-    Comparison,
     CrosscheckEvent,
-    CrosscheckOrder,
+    CrosscheckRequest,
     CrosscheckStarted,
     PairedRatio,
+    StimulusComparison,
     crosscheck,
 )
 
@@ -58,7 +58,7 @@ def _path_text(engine: Facts) -> str:
     return str(engine["io_path"].value)
 
 
-def _print_table(stream: IO[str], comparisons: Sequence[Comparison], limit_pct: float) -> None:
+def _print_table(stream: IO[str], comparisons: Sequence[StimulusComparison], limit_pct: float) -> None:
     """A row for each figure of each stimulus; means over the pairs are geometric."""
     figures = (">native", ">fio", ">difference", ">95 % interval", f">agrees within {limit_pct:g} %")
     table = table_of("=stimulus", "=figure", *figures)
@@ -90,7 +90,7 @@ def _us(latency_ns: float) -> str:
     return f"{latency_ns / NS_PER_US:,.2f}"
 
 
-class CheckedFigure(Struct, frozen=True):
+class ComparedFigure(Struct, frozen=True):
     """A figure of both engines, and their difference with the ends of its interval."""
 
     native: float
@@ -119,8 +119,8 @@ class CheckedStimulus(Struct, frozen=True):
     """A stimulus, and both of its figures."""
 
     name: str
-    iops: CheckedFigure
-    mean_latency_ns: CheckedFigure
+    iops: ComparedFigure
+    mean_latency_ns: ComparedFigure
 
 
 class CrosscheckDocument(Document, frozen=True, kw_only=True, tag="openpts.crosscheck/1"):
@@ -136,14 +136,18 @@ class CrosscheckDocument(Document, frozen=True, kw_only=True, tag="openpts.cross
 
     @classmethod
     def by(
-        cls, started: CrosscheckStarted, comparisons: Sequence[Comparison], limit_pct: float, seed: int
+        cls,
+        started: CrosscheckStarted,
+        comparisons: Sequence[StimulusComparison],
+        limit_pct: float,
+        seed: int,
     ) -> Self:
         """The same as the table."""
         stimuli = (
             (
                 one.case.name,
-                CheckedFigure.of(one.iops, limit_pct),
-                CheckedFigure.of(one.mean_latency_ns, limit_pct),
+                ComparedFigure.of(one.iops, limit_pct),
+                ComparedFigure.of(one.mean_latency_ns, limit_pct),
             )
             for one in comparisons
         )
@@ -200,7 +204,7 @@ def crosscheck_command(
     interval is within the limit. TARGET is a drive or file:PATH; the program fio is needed.
     """
     cases = tuple(CASES[name] for name in dict.fromkeys(names)) or READS
-    order = CrosscheckOrder(
+    order = CrosscheckRequest(
         target=target,
         cases=(*cases, *(case for case in WRITES if case not in cases)) if writes else cases,
         step=_step(seconds, ramp),

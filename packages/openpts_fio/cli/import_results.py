@@ -12,7 +12,7 @@ from openpts.units import parse_size_bytes
 from openpts.vocabulary.drive_class import DriveClass
 
 if TYPE_CHECKING:
-    from openpts_fio.imports.imported_run import Results, Source, Wanted
+    from openpts_fio.imports.imported_run import ImportSettings, Results, Source
 
 _OF_A_DRIVE = ("model", "serial", "firmware")
 
@@ -92,7 +92,7 @@ def tkperf(files: tuple[Path, ...], out: Path | None, **options: Any) -> None:
             _write(above / found.conditions.test, source, found, settings)
 
 
-def _write(folder: Path, source: "Source", found: "Results", settings: "Wanted") -> None:
+def _write(folder: Path, source: "Source", found: "Results", settings: "ImportSettings") -> None:
     """The run folder, and what the file doesn't state for the run."""
     from openpts_fio.imports.imported_run import write_imported  # noqa: PLC0415 loads the tests
 
@@ -104,11 +104,11 @@ def _write(folder: Path, source: "Source", found: "Results", settings: "Wanted")
     click.echo(f"run: {folder}")
 
 
-def _wanted(capacity: str, drive_class: str, **drive: str | None) -> "Wanted":
-    from openpts_fio.imports.imported_run import Wanted  # noqa: PLC0415 loads the tests
+def _wanted(capacity: str, drive_class: str, **drive: str | None) -> "ImportSettings":
+    from openpts_fio.imports.imported_run import ImportSettings  # noqa: PLC0415 loads the tests
 
     known = {name: text for name in _OF_A_DRIVE if (text := drive[name])}
-    return Wanted(parse_size_bytes(capacity), DriveClass(drive_class), known, tuple(sys.argv[1:]))
+    return ImportSettings(parse_size_bytes(capacity), DriveClass(drive_class), known, tuple(sys.argv[1:]))
 
 
 def _folder(out: Path | None, path: Path, number: int) -> Path:

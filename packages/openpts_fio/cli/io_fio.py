@@ -18,7 +18,7 @@ from openpts_fio.jobs.job_file import flattened, read_jobs
 from openpts_fio.jobs.translation import translate
 from openpts_io.io_options import LoadArgs
 from openpts_io.io_spellings import is_given
-from openpts_io.measure import MeasurementOrder
+from openpts_io.measure import MeasurementRequest
 
 
 def translation_of(target: str, path: Path, values: tuple[str, ...], *, captured: bool) -> Translation:
@@ -45,7 +45,7 @@ def _values(words: tuple[str, ...]) -> dict[str, str]:
     return values
 
 
-def job_text(order: MeasurementOrder) -> str:
+def job_text(order: MeasurementRequest) -> str:
     """The order as a fio job file, each further step behind a stonewall.
 
     Raises UsageError on what fio cannot express.
@@ -60,7 +60,7 @@ class JobFiles(NamedTuple):
     """A job file as the steps of a measurement, and a measurement as a job file."""
 
     translation: Callable[..., Translation]
-    text: Callable[[MeasurementOrder], str]
+    text: Callable[[MeasurementRequest], str]
 
 
 JOB_FILES: Final = JobFiles(translation_of, job_text)

@@ -60,7 +60,7 @@ def find_fio(search_path: str | None = None) -> FioProgram:
     return FioProgram(path, version)
 
 
-class FioOutput(Struct, frozen=True):
+class FioExit(Struct, frozen=True):
     """Exit code and output of an fio process that has ended."""
 
     exit_code: int
@@ -78,7 +78,7 @@ class FioProcess:
         self._process: subprocess.Popen[str] | None = None
         self._interrupted = False
 
-    def run(self, job: str) -> FioOutput | None:
+    def run(self, job: str) -> FioExit | None:
         """Run to the end; None if it was interrupted before it began. Raises OSError if it can't start."""
         with self._lock:
             if self._interrupted:
@@ -97,7 +97,7 @@ class FioProcess:
                 start_new_session=True,
             )
         stdout, stderr = self._process.communicate(job)
-        return FioOutput(self._process.returncode, stdout, stderr)
+        return FioExit(self._process.returncode, stdout, stderr)
 
     def interrupt(self) -> None:
         """Have fio end its jobs; it still prints what it measured.

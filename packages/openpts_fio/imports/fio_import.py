@@ -33,7 +33,7 @@ from openpts_fio.imports.fio_options import (
     stated_options,
     verifies,
 )
-from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of
+from openpts_fio.imports.imported_run import ImportSettings, Results, Source, sample_of
 from openpts_fio.jobs.job_file import job_lines, read_jobs
 from openpts_fio.jobs.options import BY_WORD, OptionHandling
 from openpts_fio.workload import WorkloadConditions
@@ -56,7 +56,7 @@ _JSON: Final = "use --output-format=json+"
 _Text = Annotated[str, Meta(max_length=64 * KIB)]
 
 
-class _Latencies(Struct):
+class _ImportedLatencies(Struct):
     """fio 2 has usec under names without a unit, fio 3 nsec under names that end in ``_ns``."""
 
     min: Figure = 0
@@ -72,20 +72,20 @@ class _Direction(Struct):
     io_bytes: Count
     runtime: Count
     bw: Figure = 0
-    lat_ns: _Latencies | None = None
-    clat_ns: _Latencies | None = None
-    lat: _Latencies | None = None
-    clat: _Latencies | None = None
+    lat_ns: _ImportedLatencies | None = None
+    clat_ns: _ImportedLatencies | None = None
+    lat: _ImportedLatencies | None = None
+    clat: _ImportedLatencies | None = None
 
 
 class _Syncs(Struct):
     """fio's count of them is 0 in some releases, and then that of their times is not."""
 
     total_ios: Count = 0
-    lat_ns: _Latencies = field(default_factory=_Latencies)
+    lat_ns: _ImportedLatencies = field(default_factory=_ImportedLatencies)
 
 
-class _Job(Struct):
+class _ImportedJob(Struct):
     jobname: _Text
     groupid: Count = 0
     error: int = 0
@@ -106,12 +106,12 @@ class _Job(Struct):
         return max((one.runtime for one in (self.read, self.write, self.trim) if one is not None), default=0)
 
 
-class _Output(Struct):
+class _ImportedOutput(Struct):
     version: _Text = msgspec.field(name="fio version", default="")
     timestamp: Annotated[int, Meta(ge=0, le=2**33)] | None = None
     options: msgspec.Raw = msgspec.field(name="global options", default=_NONE)
-    jobs: list[_Job] = []
-    client_stats: list[_Job] = []
+    jobs: list[_ImportedJob] = []
+    client_stats: list[_ImportedJob] = []
 
 
 class FioJobResult(Struct, frozen=True):
@@ -182,7 +182,7 @@ def parse_output(source: Source, *, has_job_file: bool = False) -> FioOutput:
     return FioOutput(output.version or "fio", form + note, ended, common, found, several)
 
 
-def _refuse_clients(source: Source, jobs: Sequence[_Job]) -> None:
+def _refuse_clients(source: Source, jobs: Sequence[_ImportedJob]) -> None:
     hosts = sorted({f"{job.hostname}:{job.port}" for job in jobs})
     if len(hosts) > 1:
         raise source.error(
@@ -191,7 +191,7 @@ def _refuse_clients(source: Source, jobs: Sequence[_Job]) -> None:
         )
 
 
-def _refuse_lost_options(source: Source, jobs: Sequence[_Job], options: Sequence[Options]) -> None:
+def _refuse_lost_options(source: Source, jobs: Sequence[_ImportedJob], options: Sequence[Options]) -> None:
     """Over a server fio gives some jobs no options, or those of another."""
     for job, stated in zip(jobs, options, strict=True):
         depth = stated.get("iodepth") or "1"
@@ -207,7 +207,7 @@ def _refuse_lost_options(source: Source, jobs: Sequence[_Job], options: Sequence
             )
 
 
-def _decoded(source: Source) -> tuple[_Output, int]:
+def _decoded(source: Source) -> tuple[_ImportedOutput, int]:
     raw = source.utf8
     begins = [match.start() for match in _OBJECT.finditer(raw)] or [_compact_begin(raw)]
     begin, end = begins[-1], raw.rfind(b"}")
@@ -220,7 +220,7 @@ def _decoded(source: Source) -> tuple[_Output, int]:
             raise source.error("its JSON is cut off")
         raise source.error(f"it is no output of fio: it has no JSON; {_JSON}")
     try:
-        output: _Output = decode_json(raw[begin : end + 1], _Output)
+        output: _ImportedOutput = decode_json(raw[begin : end + 1], _ImportedOutput)
     except msgspec.ValidationError as error:
         raise source.error(f"it is no output of fio that openpts reads: {error}") from error
     except msgspec.MsgspecError as error:
@@ -253,7 +253,7 @@ def _compact_begin(raw: bytes) -> int:
     return found.start() if found else raw.find(b"{")
 
 
-def _job(source: Source, job: _Job, options: Options) -> FioJobResult:
+def _job(source: Source, job: _ImportedJob, options: Options) -> FioJobResult:
     _refuse_failed(source, job)
     operations: dict[str, OperationSample] = {}
     runtime_ms, stated, only_completion = 0, [], False
@@ -300,7 +300,7 @@ def _job(source: Source, job: _Job, options: Options) -> FioJobResult:
     )
 
 
-def _refuse_failed(source: Source, job: _Job) -> None:
+def _refuse_failed(source: Source, job: _ImportedJob) -> None:
     if job.total_err:
         moved = (one.total_ios for one in (job.read, job.write, job.trim, job.mixed) if one is not None)
         what = "did not match what was written" if job.error == errno.EILSEQ else "failed"
@@ -312,7 +312,7 @@ def _refuse_failed(source: Source, job: _Job) -> None:
         raise source.error(f"job {job.jobname} ended with error {job.error}: its figures are of a part of it")
 
 
-def _syncs(source: Source, job: _Job) -> tuple[OperationSample, tuple[tuple[str, str], ...]]:
+def _syncs(source: Source, job: _ImportedJob) -> tuple[OperationSample, tuple[tuple[str, str], ...]]:
     """Fsyncs and flushes, with the line of their percentiles where they have no distribution."""
     if job.sync is None or not (ios := job.sync.lat_ns.timed or job.sync.total_ios):
         return NOTHING, ()
@@ -369,10 +369,10 @@ def _latencies(one: _Direction) -> _Read:
     """Total latencies, with the bins of these or else of completions; what was not timed is 0."""
     unit = 1 if one.lat_ns is not None or one.clat_ns is not None else NS_PER_US
     total, completion = (one.lat_ns, one.clat_ns) if unit == 1 else (one.lat, one.clat)
-    return _read_of(total or _Latencies(), completion or _Latencies(), unit)
+    return _read_of(total or _ImportedLatencies(), completion or _ImportedLatencies(), unit)
 
 
-def _read_of(total: _Latencies, completion: _Latencies, unit: int) -> _Read:
+def _read_of(total: _ImportedLatencies, completion: _ImportedLatencies, unit: int) -> _Read:
     of_all = bool(total.bins) or not completion.bins
     binned = total if of_all else completion
     stated, name = (total, "lat") if total.percentile else (completion, "clat")
@@ -408,7 +408,7 @@ _NUMBER: Final = re.compile(r"#\d+(?=$|\.)")
 _SPLIT: Final = ("read", "write", "trim")
 
 
-def fio_results(source: Source, settings: Wanted, job_path: Path | None = None) -> Results:
+def fio_results(source: Source, settings: ImportSettings, job_path: Path | None = None) -> Results:
     """A round of the jobs of an output; of ``job_path``, if that is the job file which fio ran.
 
     Raises UsageError for what is no output of fio, and for jobs whose load is not known.

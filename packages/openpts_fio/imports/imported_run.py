@@ -58,7 +58,7 @@ _OF_A_DRIVE: Final = (
 )
 
 
-class Wanted(Struct, frozen=True):
+class ImportSettings(Struct, frozen=True):
     """What the operator says beside the file: what no result states.
 
     ``capacity_bytes`` is the user capacity of the drive that was measured; ``drive`` are its model, serial
@@ -124,7 +124,7 @@ class Results(Struct, frozen=True):
     deviations: tuple[Deviation, ...] = ()
 
 
-def write_imported(folder: Path, source: Source, found: Results, settings: Wanted) -> None:
+def write_imported(folder: Path, source: Source, found: Results, settings: ImportSettings) -> None:
     """Make the run folder. Raises UsageError for results that contradict themselves, RecordError."""
     test = procedure_of(found.conditions.test)
     standard = test.standard_conditions(settings.drive_class, found.conditions.seed)
@@ -211,12 +211,12 @@ def sample_of(step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]
     )
 
 
-def _target(found: Results, settings: Wanted) -> TargetFacts:
+def _target(found: Results, settings: ImportSettings) -> TargetFacts:
     name = visible_line(found.target) or "not stated"
     return TargetFacts(TargetKind.BLOCK, Path(name).name, name, settings.capacity_bytes, _SECTOR_BYTES)
 
 
-def _dut(source: Source, found: Results, settings: Wanted) -> Facts:
+def _dut(source: Source, found: Results, settings: ImportSettings) -> Facts:
     by_operator = "stated by the operator"
     return {
         **dict.fromkeys(_OF_A_DRIVE, Fact(None, f"not in {source.path.name}")),

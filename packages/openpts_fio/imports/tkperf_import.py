@@ -26,8 +26,8 @@ from openpts.vocabulary.stimulus import AccessPattern, Step
 from openpts.vocabulary.stop import Duration, SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts_fio.figures import storable
-from openpts_fio.imports.imported_run import Results, Source, Wanted, sample_of
-from openpts_pts.analysis.saturation import TrackedStep, steady_round_of
+from openpts_fio.imports.imported_run import ImportSettings, Results, Source, sample_of
+from openpts_pts.analysis.saturation import SaturationStep, steady_round_of
 from openpts_pts.shared.rounds.conditions import RoundConditions
 from openpts_pts.shared.rounds.script import element
 from openpts_pts.wsat import WriteSaturationConditions
@@ -121,7 +121,7 @@ class _Test(Struct, frozen=True):
         return sample_of(step, [(operation, length_ns)], began * length_ns)
 
 
-def tkperf_results(source: Source, settings: Wanted) -> tuple[Results, ...]:
+def tkperf_results(source: Source, settings: ImportSettings) -> tuple[Results, ...]:
     """A run for each test in the file. Raises UsageError for what is no file of TKperf."""
     root = _parsed(source)
     found: list[Results] = []
@@ -155,7 +155,7 @@ def tkperf_results(source: Source, settings: Wanted) -> tuple[Results, ...]:
 _Read = tuple[Conditions, tuple[Placed, ...], tuple[CycleFinished, ...], tuple[str, ...]]
 
 
-def _iops(test: _Test, settings: Wanted) -> _Read:
+def _iops(test: _Test, settings: ImportSettings) -> _Read:
     rounds: _IopsRounds = test.rounds(_IopsRounds)
     sizes = test.sizes_of(rounds, len(_IOPS_MIXES), _IOPS_SIZES)
     tracked = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0)
@@ -173,7 +173,7 @@ def _iops(test: _Test, settings: Wanted) -> _Read:
     return conditions, tuple(steps), (cycle,), missing
 
 
-def _lat(test: _Test, settings: Wanted) -> _Read:
+def _lat(test: _Test, settings: ImportSettings) -> _Read:
     rounds: _LatRounds = test.rounds(_LatRounds)
     sizes = test.sizes_of(rounds, len(_LAT_MIXES), _LAT_SIZES)
     if any(not mean > 0 for matrix in rounds for row in matrix for _, _, mean in row):
@@ -192,7 +192,7 @@ def _lat(test: _Test, settings: Wanted) -> _Read:
     return conditions, tuple(steps), (CycleFinished(Outcome(_steady(means), len(rounds))),), missing
 
 
-def _tp(test: _Test, settings: Wanted) -> _Read:
+def _tp(test: _Test, settings: ImportSettings) -> _Read:
     matrices: _TpRounds = test.rounds(_TpRounds)
     sizes = test.sizes(_TP_SIZES, len(matrices))
     if any(not reads or not writes for reads, writes in matrices):
@@ -225,7 +225,7 @@ def _tp(test: _Test, settings: Wanted) -> _Read:
     return conditions, tuple(steps), tuple(cycles), missing
 
 
-def _wsat(test: _Test, settings: Wanted) -> _Read:
+def _wsat(test: _Test, settings: ImportSettings) -> _Read:
     rates, latencies = test.rounds(_WsatRounds)
     if not rates or len(rates) != len(latencies):
         raise test.shape_error(f"{len(rates)} rounds with IOPS and {len(latencies)} with response times")
@@ -243,13 +243,13 @@ def _wsat(test: _Test, settings: Wanted) -> _Read:
     (workload,) = conditions.workloads
     step = Step.of(workload_stimulus(conditions, workload), Duration(minute_ns))
     steps: list[Placed] = []
-    tracked: list[TrackedStep] = []
+    tracked: list[SaturationStep] = []
     for minute, (rate, lats) in enumerate(zip(rates, latencies, strict=True)):
         # the first minute is tracked, and then each thirtieth: the last one of its tracking round
         number, position = (1, 0) if not minute else (2 + (minute - 1) // _EVERY, (minute - 1) % _EVERY)
         sample = test.sample(step, minute, _write(rate, lats, test.runtime_s))
         steps.append((StepPlace(1, Phase.SATURATION, number, position), sample))
-        tracked.append(TrackedStep(number, not minute or position == _EVERY - 1, sample))
+        tracked.append(SaturationStep(number, not minute or position == _EVERY - 1, sample))
     written = conditions.steady_after_drive_fills * settings.capacity_bytes
     outcome = Outcome(
         steady_round_of(tracked, minute_ns, written),
@@ -263,7 +263,7 @@ def _wsat(test: _Test, settings: Wanted) -> _Read:
     return conditions, tuple(steps), (CycleFinished(outcome, workload.title),), missing
 
 
-_READERS: Final[Mapping[str, Callable[[_Test, Wanted], _Read]]] = {
+_READERS: Final[Mapping[str, Callable[[_Test, ImportSettings], _Read]]] = {
     "iops": _iops,
     "tp": _tp,
     "lat": _lat,
@@ -273,7 +273,7 @@ _READERS: Final[Mapping[str, Callable[[_Test, Wanted], _Read]]] = {
 
 def _conditions(
     test: _Test,
-    settings: Wanted,
+    settings: ImportSettings,
     name: str,
     *,
     rounds: int,

@@ -15,7 +15,7 @@ from openpts.fields.fio_values import (
     whole_number,
 )
 from openpts.units import NS_PER_S
-from openpts_fio.jobs.job_file import GivenOption, Section
+from openpts_fio.jobs.job_file import GivenOption, JobSection
 from openpts_fio.jobs.options import BY_WORD, OTHER_ENGINES, Option, OptionHandling
 
 _Value = TypeVar("_Value")
@@ -32,7 +32,7 @@ class Job:
     ``ignored`` and ``notes`` are remarks with the places of their options; a caller adds notes.
     """
 
-    def __init__(self, section: Section, values: Mapping[str, str]) -> None:
+    def __init__(self, section: JobSection, values: Mapping[str, str]) -> None:
         self.section = section
         self.problems: list[str] = []
         self.ignored: list[str] = []

@@ -56,7 +56,7 @@ class GivenOption(Struct, frozen=True):
         return GivenOption(self.word, value.strip(), self.path, self.place)
 
 
-class Section(Struct, frozen=True):
+class JobSection(Struct, frozen=True):
     """A job: the options of all ``[global]`` before it, and its own, in the order of the file."""
 
     name: str
@@ -67,7 +67,7 @@ class JobFile(Struct, frozen=True):
     """All jobs of a file, and what the names in their options stand for."""
 
     path: Path
-    sections: tuple[Section, ...]
+    sections: tuple[JobSection, ...]
     values: Mapping[str, str]
 
     @property
@@ -125,7 +125,9 @@ def flattened(texts: Sequence[str]) -> str:
     return "".join(blocks)
 
 
-def _jobs(path: Path, lines: "Sequence[_Line]", complaints: list[str], values: Mapping[str, str]) -> JobFile:
+def _jobs(
+    path: Path, lines: "Sequence[_OptionLine]", complaints: list[str], values: Mapping[str, str]
+) -> JobFile:
     common: list[GivenOption] = []
     sections: list[tuple[str, list[GivenOption]]] = []
     own: list[GivenOption] | None = None
@@ -147,10 +149,10 @@ def _jobs(path: Path, lines: "Sequence[_Line]", complaints: list[str], values: M
         complaints.append(f"{path} has no job: write [NAME] above its options")
     if complaints:
         raise WrittenFileError(tuple(complaints))
-    return JobFile(path, tuple(Section(name, tuple(options)) for name, options in sections), dict(values))
+    return JobFile(path, tuple(JobSection(name, tuple(options)) for name, options in sections), dict(values))
 
 
-class _Line(Struct, frozen=True):
+class _OptionLine(Struct, frozen=True):
     """A line that says something: the name of a section, or an option."""
 
     text: str
@@ -179,18 +181,18 @@ def _raw_lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> It
             yield str(path), number, raw
 
 
-def _said(path: str, number: int, raw: str) -> "_Line | None":
+def _said(path: str, number: int, raw: str) -> "_OptionLine | None":
     """What a line says; None for a blank one, and for a comment."""
     said = re.split("[;#]", raw, maxsplit=1)[0].strip()
     if not said:
         return None
     section = _SECTION.match(said)
     place = SourcePosition(number, len(raw) - len(raw.lstrip()) + 1)
-    return _Line(said, section[1].strip() if section else None, path, place)
+    return _OptionLine(said, section[1].strip() if section else None, path, place)
 
 
 def _included(
-    said: str, line: _Line, path: Path, above: tuple[Path, ...], complaints: list[str]
+    said: str, line: _OptionLine, path: Path, above: tuple[Path, ...], complaints: list[str]
 ) -> Iterator[tuple[str, int, str]]:
     here = at(line.path, line.place)
     _, _, name = said.partition(" ")

@@ -109,7 +109,7 @@ _FIGURES: Final = {"iops": SteadyFigure.IOPS, "bw": SteadyFigure.THROUGHPUT}
 _ANY_PCT: Final = 1e9
 
 
-class Ending(Struct, frozen=True):
+class StreamEnd(Struct, frozen=True):
     """What ends one stream; None for what doesn't."""
 
     duration_ns: int | None = None
@@ -121,7 +121,7 @@ class Ending(Struct, frozen=True):
         """Whether time alone ends it."""
         return self.duration_ns is not None and self.amount_bytes is None and self.ios is None
 
-    def later(self, late_ns: int) -> "Ending":
+    def later(self, late_ns: int) -> "StreamEnd":
         """The same, with times that count from so much earlier."""
         return self if self.duration_ns is None else replace(self, duration_ns=self.duration_ns + late_ns)
 
@@ -137,11 +137,11 @@ class Ending(Struct, frozen=True):
         return tuple(found)
 
 
-def ending_of(job: Job, directions: Sequence[Direction], part: ThreadsRange) -> Ending:
+def ending_of(job: Job, directions: Sequence[Direction], part: ThreadsRange) -> StreamEnd:
     """When the threads of a part end: by time, by amount, by number, or by the first of them."""
     runtime_ns = job.time_ns("runtime")
     if job.flag("time_based") and runtime_ns:
-        return Ending(runtime_ns)
+        return StreamEnd(runtime_ns)
     loops, count = job.number("loops", 1), job.number("number_ios", 0)
     if loops < 1:
         raise job.error("loops", "is below 1")
@@ -150,7 +150,7 @@ def ending_of(job: Job, directions: Sequence[Direction], part: ThreadsRange) -> 
     ios = count * loops * part.tc or None
     if ios is not None and amount_bytes is not None and ios * largest <= amount_bytes:
         amount_bytes = None
-    return Ending(runtime_ns or None, amount_bytes, ios)
+    return StreamEnd(runtime_ns or None, amount_bytes, ios)
 
 
 def steady_of(job: Job) -> Steady | None:
@@ -310,7 +310,7 @@ class JobStream(Struct, frozen=True):
     """
 
     stream: Stream
-    ending: Ending
+    ending: StreamEnd
     pass_bytes: int
     half_of: Job | None = None
 
@@ -387,7 +387,7 @@ class _Streams:
         in_sequence = any(one.random_pct < 100 for one in self.directions)
         return len(self.directions) == 1 or (alike and not in_sequence)
 
-    def _split(self, part: ThreadsRange, name: str, ending: Ending) -> Iterator[JobStream]:
+    def _split(self, part: ThreadsRange, name: str, ending: StreamEnd) -> Iterator[JobStream]:
         """A stream for reads and one for writes: each with its rate, or in the ratio of the mix."""
         if not ending.is_timed:
             raise self.job.error(

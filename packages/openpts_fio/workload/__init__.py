@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import PASSES, SECONDS, count, one_of
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.procedure import Procedure
@@ -19,7 +19,7 @@ from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
 from openpts_fio.workload.job import ALL_STREAMS, LONGEST_NS, FioJob, kept_lines
-from openpts_fio.workload.suite import Suite
+from openpts_fio.workload.suite import WorkloadSuite
 
 _SUITES: Final = "wkldsuites"
 _MOST_CYCLES: Final = 1000
@@ -67,7 +67,9 @@ def _read(_name: str, word: str, conditions: Any) -> Any:
     path = Path(word)
     used = read_jobs(path, os.environ).used_values
     values = tuple(f"{name}={value}" for name, value in sorted(used.items()))
-    return replace(conditions, job=FioJob(path.name, kept_lines(job_lines(path)), values), suite=Suite())
+    return replace(
+        conditions, job=FioJob(path.name, kept_lines(job_lines(path)), values), suite=WorkloadSuite()
+    )
 
 
 def _with_suite(path: Path, conditions: Any) -> Any:
@@ -122,7 +124,7 @@ class WorkloadConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
         Field(
             "Job file",
             "Job file of fio, or a suite: a file in the folder wkldsuites of a clone of FioSynth.",
-            Kind(str, metavar="LOAD", beside=lambda word, folder: str(Path(folder) / word)),
+            ValueType(str, metavar="LOAD", beside=lambda word, folder: str(Path(folder) / word)),
             change=_read,
             show=lambda conditions: str(conditions.job or conditions.suite.name),
             free="what is run, not how",
@@ -150,7 +152,7 @@ class WorkloadConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
         Field(
             "Steady state judged on stream",
             f"Judge steady state on the stream of this name, or on `{ALL_STREAMS}` together.",
-            Kind(str, metavar="NAME"),
+            ValueType(str, metavar="NAME"),
             text="steady state judged on stream {}",
         ),
     ]
@@ -176,7 +178,7 @@ class WorkloadConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
         ),
     ] = 0
 
-    suite: Annotated[Suite, Field("Suite", free="what is run, not how")] = Suite()
+    suite: Annotated[WorkloadSuite, Field("WorkloadSuite", free="what is run, not how")] = WorkloadSuite()
     cycles: Annotated[
         int,
         Field(

@@ -29,7 +29,7 @@ from openpts_fio.workload.pages import (
     whole_of,
 )
 from openpts_fio.workload.results import WorkloadResults, analyze, judge_limit, tracked_name
-from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, SuiteWorkload
+from openpts_fio.workload.suite import LimitedFigure, LimitedOperation, SuiteLimit, SuiteWorkload
 from openpts_pages import ticks
 from openpts_pages.kit import Plot, PlotName, page, rows_table
 from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
@@ -215,7 +215,7 @@ class MeasuredWorkload(Struct, frozen=True):
     workload: SuiteWorkload
     samples: tuple[Sample, ...]
     streams: tuple[StreamTimes, ...]
-    limits: tuple[Limit, ...]
+    limits: tuple[SuiteLimit, ...]
     of_cycles: tuple[tuple[JudgedLimit, ...], ...]
 
     @property
@@ -262,7 +262,7 @@ def _measured(run: Run, conditions: WorkloadConditions) -> Iterator[MeasuredWork
         )
 
 
-def _ocp_asks(limit: Limit) -> str:
+def _ocp_asks(limit: SuiteLimit) -> str:
     """OCP's own target for what a suite limits; empty if it has none."""
     if limit.operation is not LimitedOperation.TRIM:
         return ""
@@ -342,7 +342,7 @@ def _suite_figures(one: MeasuredWorkload) -> dict[str, Any]:
     }
 
 
-def _limit_figures(limit: Limit, judged: JudgedLimit) -> dict[str, Any]:
+def _limit_figures(limit: SuiteLimit, judged: JudgedLimit) -> dict[str, Any]:
     return {
         "operation": limit.operation,
         "figure": limit.figure.value,

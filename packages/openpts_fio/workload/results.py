@@ -15,7 +15,7 @@ from openpts.vocabulary.sample import Measured, OperationSample, Sample, StepSta
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_fio.workload import FIGURES, RoundFigure, WorkloadConditions
 from openpts_fio.workload.job import ALL_STREAMS, parts_named
-from openpts_fio.workload.suite import Limit, LimitedFigure
+from openpts_fio.workload.suite import LimitedFigure, SuiteLimit
 
 Round = tuple[Sample, ...]
 
@@ -88,7 +88,7 @@ def analyze(
     return WorkloadResults(conditions, rounds, values, window, verdict)
 
 
-def judge_limit(limit: Limit, of: str, samples: Sequence[Sample], note: str = "") -> JudgedLimit:
+def judge_limit(limit: SuiteLimit, of: str, samples: Sequence[Sample], note: str = "") -> JudgedLimit:
     """Hold all steps of the workload ``of`` together against a limit, the streams of each merged."""
     bound = limit.in_unit(limit.value)
     unjudged = JudgedLimit(
@@ -124,7 +124,7 @@ def judge_limit(limit: Limit, of: str, samples: Sequence[Sample], note: str = ""
     return replace(judged, judgement=Judgement.PASS)
 
 
-def _unjudged(limit: Limit, samples: Sequence[Sample]) -> str:
+def _unjudged(limit: SuiteLimit, samples: Sequence[Sample]) -> str:
     """Why nothing can be said, in words; empty if something can."""
     if not samples:
         return "not measured"
@@ -143,12 +143,14 @@ def _unjudged(limit: Limit, samples: Sequence[Sample]) -> str:
     return "" if done else f"no {limit.operation} was measured"
 
 
-def _rate(limit: Limit, done: Sequence[OperationSample], elapsed_ns: int) -> float:
+def _rate(limit: SuiteLimit, done: Sequence[OperationSample], elapsed_ns: int) -> float:
     amounts = [one.ios if limit.figure is LimitedFigure.IOPS else one.bytes for one in done]
     return per_second(sum(amounts), elapsed_ns)
 
 
-def _latency_ns(limit: Limit, done: Sequence[OperationSample], distribution: LatencyDistribution) -> float:
+def _latency_ns(
+    limit: SuiteLimit, done: Sequence[OperationSample], distribution: LatencyDistribution
+) -> float:
     slowest_ns = max(one.latency_max_ns for one in done if one.latency_max_ns is not None)
     match limit.figure:
         case LimitedFigure.MEAN_LATENCY:

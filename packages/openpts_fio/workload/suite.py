@@ -45,7 +45,7 @@ _WORDS: Final = {
 }
 
 
-class Limit(Struct, frozen=True, omit_defaults=True):
+class SuiteLimit(Struct, frozen=True, omit_defaults=True):
     """A value for all reads, or all writes or trims: IOPS, bytes/s, or ns.
 
     ``percentile`` is that of a ``PERCENTILE``.
@@ -96,12 +96,12 @@ class SuiteWorkload(Struct, frozen=True, omit_defaults=True):
     alias: str
     template: str
     values: tuple[str, ...] = ()
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[SuiteLimit, ...] = ()
     per_tb: bool = False
     unread: tuple[str, ...] = ()
 
 
-class Suite(Struct, frozen=True, omit_defaults=True):
+class WorkloadSuite(Struct, frozen=True, omit_defaults=True):
     """A suite: what prepares the drive, what is measured, and the templates.
 
     ``once``: the drive is prepared before the first cycle alone. ``own_section``: its templates have no job,
@@ -136,7 +136,7 @@ class Suite(Struct, frozen=True, omit_defaults=True):
         """By what rates are multiplied."""
         return capacity_tb(user_capacity_bytes) if self.scales else 1.0
 
-    def limits_of(self, workload: SuiteWorkload, user_capacity_bytes: int) -> tuple[Limit, ...]:
+    def limits_of(self, workload: SuiteWorkload, user_capacity_bytes: int) -> tuple[SuiteLimit, ...]:
         """The limits of a workload on a drive of that capacity."""
         factor = self.factor(user_capacity_bytes) if workload.per_tb else 1.0
         return tuple(

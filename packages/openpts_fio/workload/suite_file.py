@@ -14,7 +14,13 @@ from openpts.errors import UsageError
 from openpts.schema_words import in_words
 from openpts.units import MB, NS_PER_US
 from openpts_fio.workload.job import FioJob, kept_lines
-from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, Suite, SuiteWorkload
+from openpts_fio.workload.suite import (
+    LimitedFigure,
+    LimitedOperation,
+    SuiteLimit,
+    SuiteWorkload,
+    WorkloadSuite,
+)
 
 SUITES: Final = "wkldsuites"
 TEMPLATES: Final = "jobfiles"
@@ -37,7 +43,7 @@ class _Workload(Struct, frozen=True):
     targets: _Targets = {}
 
 
-class _File(Struct, frozen=True):
+class _SuiteFile(Struct, frozen=True):
     """A suite as a file has it. Further keys are ignored, as FioSynth does."""
 
     run_cycles: int
@@ -49,7 +55,7 @@ class _File(Struct, frozen=True):
     precondition_first_cycle_only: str = "N"
 
 
-def read_suite(folder: Path, name: str) -> Suite:
+def read_suite(folder: Path, name: str) -> WorkloadSuite:
     """The suite of that name in a clone, with its templates.
 
     Raises UsageError for a file that is missing, or of another form.
@@ -59,7 +65,7 @@ def read_suite(folder: Path, name: str) -> Suite:
         raise UsageError(_no_suite(folder, name))
     file = _file(path)
     prepared, measured = (tuple(map(_workload, some)) for some in (file.pre, file.workloads))
-    return Suite(
+    return WorkloadSuite(
         name=name,
         preparation=prepared,
         workloads=measured,
@@ -81,10 +87,10 @@ def _no_suite(folder: Path, name: str) -> str:
     return f"{suites} has no suite {name!r}: {hint}"
 
 
-def _file(path: Path) -> _File:
+def _file(path: Path) -> _SuiteFile:
     raw = read_written(path, _MOST_KIB, "suite")
     try:
-        file = msgspec.json.decode(raw, type=_File)
+        file = msgspec.json.decode(raw, type=_SuiteFile)
     except msgspec.ValidationError as error:
         raise UsageError(f"{path}: {in_words(error)}") from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -120,9 +126,9 @@ def _workload(written: _Workload) -> SuiteWorkload:
     )
 
 
-def _limits(targets: _Targets) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
+def _limits(targets: _Targets) -> tuple[tuple[SuiteLimit, ...], tuple[str, ...]]:
     """All targets as limits, and the names of those that are not known."""
-    limits: list[Limit] = []
+    limits: list[SuiteLimit] = []
     unread: list[str] = []
     for metric, operations in targets.items():
         for operation, statistics in operations.items():
@@ -137,17 +143,17 @@ def _limits(targets: _Targets) -> tuple[tuple[Limit, ...], tuple[str, ...]]:
     return tuple(limits), tuple(unread)
 
 
-def _limit(metric: str, of: str, statistic: str, value: float) -> Limit | None:
+def _limit(metric: str, of: str, statistic: str, value: float) -> SuiteLimit | None:
     """A target: rates in IOPS or MB/s, response times in µs; None for one that is not known."""
     if (operation := _OPERATIONS.get(of)) is None:
         return None
     if metric in _RATES and statistic == "MIN":
         figure, unit = _RATES[metric]
-        return Limit(operation, figure, value * unit)
+        return SuiteLimit(operation, figure, value * unit)
     if metric != "latency":
         return None
     value_ns = value * NS_PER_US
     if match := _PERCENTILE.fullmatch(statistic):
-        return Limit(operation, LimitedFigure.PERCENTILE, value_ns, float(match[1]))
+        return SuiteLimit(operation, LimitedFigure.PERCENTILE, value_ns, float(match[1]))
     named = {"MAX": LimitedFigure.MAX_LATENCY, "MEAN": LimitedFigure.MEAN_LATENCY}.get(statistic.upper())
-    return None if named is None else Limit(operation, named, value_ns)
+    return None if named is None else SuiteLimit(operation, named, value_ns)

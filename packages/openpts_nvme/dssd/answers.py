@@ -8,7 +8,7 @@ from msgspec import Struct
 STATUS_WORDS: Final = {0x01: "Invalid Command Opcode", 0x02: "Invalid Field", 0x109: "Invalid Log Page"}
 
 
-class Answer(Struct, frozen=True, omit_defaults=True):
+class CommandResult(Struct, frozen=True, omit_defaults=True):
     """``data`` of a command that succeeded; ``status`` of a refusal, type and code; ``why`` it was not asked.
 
     Values that are no data of a command are little-endian: registers, dword 0 of a feature, measured figures.
@@ -94,7 +94,7 @@ def title(source: str) -> str:
     return f"{source} {'register' if kind is Family.REGISTER else 'structure'}"
 
 
-Answers = dict[str, Answer]
+Answers = dict[str, CommandResult]
 """All answers by their names; a name that is missing was not asked for."""
 
-NOT_ASKED: Final = Answer(why="not asked")
+NOT_ASKED: Final = CommandResult(why="not asked")

@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from openpts_nvme.dssd import descriptors, structures
 from openpts_nvme.dssd.answers import NOT_ASKED, Answers
-from openpts_nvme.dssd.placement import Kind, Requirement, identifiers, requirements
-from openpts_nvme.dssd.rules import Outcome, State, checks, sources
+from openpts_nvme.dssd.placement import DssdRequirement, RequirementKind, identifiers, requirements
+from openpts_nvme.dssd.rules import RuleOutcome, State, checks, sources
 
 _PLACE: Final = re.compile(r"\{#(\d+)\+(\d+)\}")
 
 
-class Verdict(StrEnum):
+class RequirementVerdict(StrEnum):
     """What is known of a requirement. DECLARED: log C5h lists it as unsupported."""
 
     MET = "met"
@@ -36,9 +36,9 @@ class Judged(Struct, frozen=True):
     ``contradicts``: the drive says that it does not support what was found to hold.
     """
 
-    requirement: Requirement
-    verdict: Verdict
-    outcomes: tuple[Outcome, ...]
+    requirement: DssdRequirement
+    verdict: RequirementVerdict
+    outcomes: tuple[RuleOutcome, ...]
     contradicts: bool = False
 
     @property
@@ -48,12 +48,12 @@ class Judged(Struct, frozen=True):
         if failed:
             more = f"; {len(failed) - 1} more" if len(failed) > 1 else ""
             return f"{failed[0].seen}; asked: {failed[0].asked}{more}"
-        if self.requirement.kind is Kind.OUT:
+        if self.requirement.kind is RequirementKind.OUT:
             return self.requirement.why_not
         lacking = [each.seen for each in self.outcomes if each.state is State.NOT_CHECKED and each.seen]
-        if self.verdict is Verdict.NOT_CHECKED:
+        if self.verdict is RequirementVerdict.NOT_CHECKED:
             return lacking[0] if lacking else "nothing that it concerns was found"
-        if self.requirement.kind is Kind.DECLARED:
+        if self.requirement.kind is RequirementKind.DECLARED:
             return "left to the drive: log C5h does not list it"
         met = [each for each in self.outcomes if each.state is State.MET]
         return met[0].seen if met else "its condition does not hold"
@@ -88,7 +88,7 @@ def asked_sources() -> frozenset[str]:
 
 def judge(answers: Answers) -> tuple[Judged, ...]:
     """All requirements in the specification's order."""
-    outcomes: dict[str, list[Outcome]] = {}
+    outcomes: dict[str, list[RuleOutcome]] = {}
     for identifier, texts in lines().items():
         outcomes[identifier] = [each.outcome(answers) for line in texts for each in checks(line)]
     for found in _structures(answers):
@@ -113,26 +113,26 @@ def _structures(answers: Answers) -> Iterator[structures.Found]:
 
 
 def _judged(
-    requirement: Requirement, outcomes: tuple[Outcome, ...], *, is_listed: bool, is_absent: bool
+    requirement: DssdRequirement, outcomes: tuple[RuleOutcome, ...], *, is_listed: bool, is_absent: bool
 ) -> Judged:
     """``is_absent``: the checks of its kind looked for it, and there was nothing that it concerns."""
     states = {each.state for each in outcomes}
     if State.NOT_MET in states:
-        verdict = Verdict.DECLARED if is_listed else Verdict.NOT_MET
+        verdict = RequirementVerdict.DECLARED if is_listed else RequirementVerdict.NOT_MET
         return Judged(requirement, verdict, outcomes)
     if is_listed:
-        return Judged(requirement, Verdict.DECLARED, outcomes, contradicts=State.MET in states)
-    if requirement.kind is not Kind.HOST:
-        return Judged(requirement, Verdict.NOT_CHECKABLE, outcomes)
+        return Judged(requirement, RequirementVerdict.DECLARED, outcomes, contradicts=State.MET in states)
+    if requirement.kind is not RequirementKind.HOST:
+        return Judged(requirement, RequirementVerdict.NOT_CHECKABLE, outcomes)
     if not outcomes and is_absent:
-        return Judged(requirement, Verdict.NOT_APPLICABLE, outcomes)
+        return Judged(requirement, RequirementVerdict.NOT_APPLICABLE, outcomes)
     if State.NOT_CHECKED in states or not outcomes:
-        return Judged(requirement, Verdict.NOT_CHECKED, outcomes)
-    verdict = Verdict.MET if State.MET in states else Verdict.NOT_APPLICABLE
+        return Judged(requirement, RequirementVerdict.NOT_CHECKED, outcomes)
+    verdict = RequirementVerdict.MET if State.MET in states else RequirementVerdict.NOT_APPLICABLE
     return Judged(requirement, verdict, outcomes)
 
 
-def counts(judged: tuple[Judged, ...]) -> Mapping[Verdict, int]:
+def counts(judged: tuple[Judged, ...]) -> Mapping[RequirementVerdict, int]:
     """How many requirements have each verdict."""
     found = Counter(each.verdict for each in judged)
-    return {verdict: found[verdict] for verdict in Verdict}
+    return {verdict: found[verdict] for verdict in RequirementVerdict}

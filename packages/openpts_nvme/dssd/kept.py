@@ -8,7 +8,7 @@ import msgspec
 from openpts.errors import RecordError, failing_as
 from openpts.record.decoding import decode_json
 from openpts.run_folder_files import read_file, write_files
-from openpts_nvme.dssd.answers import Answer, Answers
+from openpts_nvme.dssd.answers import Answers, CommandResult
 
 NAME: Final = "ocp-answers.json"
 """Each answer by its name: data in Base64, or the status or reason why there are none."""
@@ -23,7 +23,7 @@ def keep(folder: Path, answers: Answers) -> None:
 def kept(folder: Path) -> Answers:
     """The answers of a run; none if it ended before the drive was asked. Raises RecordError."""
     try:
-        return decode_json(read_file(folder, NAME), dict[str, Answer])
+        return decode_json(read_file(folder, NAME), dict[str, CommandResult])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.MsgspecError) as error:

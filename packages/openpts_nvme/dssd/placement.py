@@ -14,7 +14,7 @@ SPECIFICATION: Final = "OCP Datacenter NVMe SSD Specification 2.7"
 _RANGES: Final = re.compile(r"(?P<prefix>.+)-(?P<numbers>\d[\d.,]*)")
 
 
-class Kind(StrEnum):
+class RequirementKind(StrEnum):
     """HOST: checked by the host, with evidence; DECLARED: the drive may deny it in log C5h; OUT: neither."""
 
     HOST = "host"
@@ -22,13 +22,13 @@ class Kind(StrEnum):
     OUT = "out"
 
 
-class Requirement(Struct, frozen=True):
+class DssdRequirement(Struct, frozen=True):
     """What a requirement asks, in openpts' own words; ``reason`` is the code of one that is OUT."""
 
     identifier: str
     section: str
     words: str
-    kind: Kind
+    kind: RequirementKind
     reason: str = ""
 
     @property
@@ -61,7 +61,7 @@ def reasons() -> dict[str, str]:
     return found
 
 
-def read_all() -> Iterator[Requirement]:
+def read_all() -> Iterator[DssdRequirement]:
     """Every placement as it is written, in the specification's order."""
     folder = files(__package__).joinpath("requirements")
     for name in sorted(file.name for file in folder.iterdir() if file.name.endswith(".toml")):
@@ -70,19 +70,19 @@ def read_all() -> Iterator[Requirement]:
                 yield from _placed(section, key, text)
 
 
-def _placed(section: str, key: str, text: str) -> Iterator[Requirement]:
+def _placed(section: str, key: str, text: str) -> Iterator[DssdRequirement]:
     first, _, words = text.partition(" ")
-    if first in {Kind.HOST, Kind.DECLARED}:
-        kind, reason = Kind(first), ""
+    if first in {RequirementKind.HOST, RequirementKind.DECLARED}:
+        kind, reason = RequirementKind(first), ""
     elif first in reasons():
-        kind, reason = Kind.OUT, first
+        kind, reason = RequirementKind.OUT, first
     else:
         raise ValueError(f"{key} is placed as {first!r}: use host, declared, or a code of reasons.toml")
     for identifier in identifiers(key):
-        yield Requirement(identifier, section, words, kind, reason)
+        yield DssdRequirement(identifier, section, words, kind, reason)
 
 
 @cache
-def requirements() -> dict[str, Requirement]:
+def requirements() -> dict[str, DssdRequirement]:
     """All requirements by their identifiers, in the specification's order."""
     return {each.identifier: each for each in read_all()}

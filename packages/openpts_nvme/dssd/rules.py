@@ -16,7 +16,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from openpts_nvme.dssd.answers import NOT_ASKED, Answer, Answers, title
+from openpts_nvme.dssd.answers import NOT_ASKED, Answers, CommandResult, title
 
 _ATOM: Final = re.compile(
     r"(?P<source>[MP]\.\w+|[A-Z][A-Za-z]*[0-9A-F]*[dsc]?'?)"
@@ -48,7 +48,7 @@ class State(StrEnum):
     NOT_CHECKED = "not checked"
 
 
-class Outcome(Struct, frozen=True):
+class RuleOutcome(Struct, frozen=True):
     """One check of a requirement: what was seen, and what was asked for."""
 
     state: State
@@ -59,7 +59,7 @@ class Outcome(Struct, frozen=True):
 class _UnansweredError(Exception):
     """A source has no data, and a rule needs them."""
 
-    def __init__(self, source: str, answer: Answer) -> None:
+    def __init__(self, source: str, answer: CommandResult) -> None:
         super().__init__(f"{title(source)}: {answer.words}")
         self.is_refused = bool(answer.status)
 
@@ -131,21 +131,23 @@ class Check(Struct, frozen=True):
     asked: _Condition
     conditions: tuple[_Condition, ...]
 
-    def outcome(self, answers: Answers) -> Outcome:
+    def outcome(self, answers: Answers) -> RuleOutcome:
         """How it ends for a drive's answers."""
         try:
             for each in self.conditions:
                 if not each.holds(answers):
-                    return Outcome(State.NOT_APPLICABLE, "", self.line)
+                    return RuleOutcome(State.NOT_APPLICABLE, "", self.line)
         except _UnansweredError as error:
-            return Outcome(
+            return RuleOutcome(
                 State.NOT_APPLICABLE if error.is_refused else State.NOT_CHECKED, str(error), self.line
             )
         try:
             state = State.MET if self.asked.holds(answers) else State.NOT_MET
-            return Outcome(state, self.asked.seen(answers), self.head)
+            return RuleOutcome(state, self.asked.seen(answers), self.head)
         except _UnansweredError as error:
-            return Outcome(State.NOT_MET if error.is_refused else State.NOT_CHECKED, str(error), self.head)
+            return RuleOutcome(
+                State.NOT_MET if error.is_refused else State.NOT_CHECKED, str(error), self.head
+            )
 
 
 @cache
@@ -182,7 +184,7 @@ def _condition(text: str) -> _Condition:
 
 
 def _standing(source: str, status: int) -> _Condition:
-    def answer(answers: Answers) -> Answer:
+    def answer(answers: Answers) -> CommandResult:
         found = answers.get(source, NOT_ASKED)
         if found.why:
             raise _UnansweredError(source, found)
@@ -243,7 +245,7 @@ def _bytes(text: str) -> _Bytes:
             raise _UnansweredError(source, answer)
         if is_part and last >= len(answer.data):
             why = f"has {len(answer.data)} bytes, none at {last}"
-            raise _UnansweredError(source, Answer(status=0x02, why=why))
+            raise _UnansweredError(source, CommandResult(status=0x02, why=why))
         return answer.data[first : last + 1] if is_part else answer.data
 
     return data

@@ -9,11 +9,11 @@ from importlib.resources import files
 from itertools import pairwise
 from typing import Final
 
-from openpts_nvme.dssd.answers import NOT_ASKED, Answer, Answers, Family
+from openpts_nvme.dssd.answers import NOT_ASKED, Answers, CommandResult, Family
 from openpts_nvme.dssd.placement import natural, requirements
-from openpts_nvme.dssd.rules import Outcome, State, checks
+from openpts_nvme.dssd.rules import RuleOutcome, State, checks
 
-Found = tuple[str, Outcome]
+Found = tuple[str, RuleOutcome]
 """A requirement, and how one check of it ended."""
 
 _UUID: Final = bytes.fromhex("C194D55BE0944794A21D29998F56BE6F")
@@ -26,18 +26,18 @@ _LEAST_BYTES: Final = {"LC6": 64, "LC9": 432}
 
 def outcome(identifier: str, holds: bool, seen: str, asked: str) -> Found:
     """A requirement that is met or not."""
-    return identifier, Outcome(State.MET if holds else State.NOT_MET, seen, asked)
+    return identifier, RuleOutcome(State.MET if holds else State.NOT_MET, seen, asked)
 
 
 def of_record(kind: str, name: str, data: bytes) -> Iterator[Found]:
     """What the lines of ``records.toml`` ask of one record of a list, called ``name`` in the evidence."""
-    answers = {"R": Answer(data)}
+    answers = {"R": CommandResult(data)}
     for identifier, lines in _records()[kind].items():
         for line in lines:
             for one in checks(line):
                 found = one.outcome(answers)
                 if found.state is State.MET or found.state is State.NOT_MET:
-                    yield identifier, Outcome(found.state, f"{name}:{found.seen}", found.asked)
+                    yield identifier, RuleOutcome(found.state, f"{name}:{found.seen}", found.asked)
 
 
 @cache

@@ -11,7 +11,7 @@ from msgspec import Struct
 Kind = Literal["number", "text", "uuid", "hex", "stamp"]
 
 
-class Field(Struct, frozen=True, forbid_unknown_fields=True):
+class LogField(Struct, frozen=True, forbid_unknown_fields=True):
     """One field: its place in bytes, its unit in the name.
 
     It has ``width`` bytes, little-endian, from byte ``at``, or of them ``bits``, the highest and the lowest;
@@ -66,7 +66,7 @@ class EntryList(Struct, frozen=True, forbid_unknown_fields=True):
     count_in: str
     most: int
     stride: int
-    fields: tuple[Field, ...]
+    fields: tuple[LogField, ...]
     stride_in: str | None = None
     lists: tuple["EntryList", ...] = ()
 
@@ -85,7 +85,7 @@ class Log(Struct, frozen=True, forbid_unknown_fields=True):
     source: str
     length: int
     scope: Literal["controller", "subsystem", "endurance group"]
-    fields: tuple[Field, ...]
+    fields: tuple[LogField, ...]
     is_feature: bool = False
     ocp: bool = False
     guid: str | None = None
@@ -102,7 +102,7 @@ class Log(Struct, frozen=True, forbid_unknown_fields=True):
         """The GUID as it is in the page: least significant byte first."""
         return bytes.fromhex(self.guid)[::-1] if self.guid else None
 
-    def fields_of(self, version: int) -> tuple[Field, ...]:
+    def fields_of(self, version: int) -> tuple[LogField, ...]:
         """Fields that a page of this version has."""
         return tuple(one for one in self.fields if one.since <= version)
 

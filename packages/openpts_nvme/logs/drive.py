@@ -14,7 +14,7 @@ from openpts.device.nvme.nvme_admin import (
 from openpts_drives.health.nvme_health import ocp_uuid_index
 from openpts_nvme.logs.declaration import Log
 from openpts_nvme.logs.encode import encode_feature
-from openpts_nvme.logs.page import LogError, Page, Value, decode, whole_bytes
+from openpts_nvme.logs.page import LogError, LogPage, Value, decode, whole_bytes
 
 # What every controller gives at once; and no more is read of a page that says how long it is
 _PIECE_BYTES: Final = 4096
@@ -30,7 +30,7 @@ class DriveLog(Struct, frozen=True):
     log: Log
     uuid_index: int
     data: bytes = b""
-    page: Page | None = None
+    page: LogPage | None = None
     refused: str = ""
 
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from openpts_nvme.logs.declaration import EntryList, Field, Log
+from openpts_nvme.logs.declaration import EntryList, Log, LogField
 
 # The stamp of NVM Express: 48 bits of ms, synch, origin; all ones where there is none
 _STAMP_MS_BITS: Final = 48
@@ -24,7 +24,7 @@ class LogError(ValueError):
     """Bytes are not this page, or values do not fit in it; the text says why."""
 
 
-class Page(Struct, frozen=True):
+class LogPage(Struct, frozen=True):
     """A page that was decoded: values by name, lists of entries as lists of values.
 
     ``impossible`` has the reason for each field whose number can't be, by name; it is not among the values,
@@ -38,7 +38,7 @@ class Page(Struct, frozen=True):
     impossible: dict[str, str]
 
 
-def decode(log: Log, data: bytes) -> Page:
+def decode(log: Log, data: bytes) -> LogPage:
     """Values of a page. Raises LogError if it is too short, another page, or has lists that can't be read."""
     if len(data) < log.length:
         raise LogError(f"{_called(log)} has {log.length} bytes, not {len(data)}")
@@ -48,11 +48,11 @@ def decode(log: Log, data: bytes) -> Page:
         found = data[log.guid_at : log.guid_at + len(guid)][::-1].hex().upper()
         raise LogError(f"{_called(log)} has GUID {log.guid}, not {found}: it is the page of another vendor")
     version = _version(log, data)
-    reader = _Reader(data, {})
+    reader = _PageReader(data, {})
     values = reader.fields(log.fields_of(version), 0, "")
     values |= reader.lists(log.lists, range(len(data)), values, "")
     _check_order(log, values, reader.impossible)
-    return Page(log, version, values, reader.impossible)
+    return LogPage(log, version, values, reader.impossible)
 
 
 def whole_bytes(log: Log, head: bytes) -> int:
@@ -81,13 +81,13 @@ def _version(log: Log, data: bytes) -> int:
     return version
 
 
-class _Reader(Struct, frozen=True):
+class _PageReader(Struct, frozen=True):
     """Bytes of a page, and the reasons for what can't be in them by the names of fields."""
 
     data: bytes
     impossible: dict[str, str]
 
-    def fields(self, fields: Sequence[Field], base: int, prefix: str) -> dict[str, Value]:
+    def fields(self, fields: Sequence[LogField], base: int, prefix: str) -> dict[str, Value]:
         """Values of the fields of what begins at byte ``base``."""
         values: dict[str, Value] = {}
         scales = {one.name: raw(one, self.data, base) for one in fields if one.codes and one.count is None}
@@ -139,18 +139,18 @@ def stride(one: EntryList, entry: Mapping[str, Value], around: Mapping[str, Valu
     return found
 
 
-def _end_of(fields: Sequence[Field]) -> int:
+def _end_of(fields: Sequence[LogField]) -> int:
     return max(one.at + one.width + one.stride * ((one.count or 1) - 1) for one in fields)
 
 
-def raw(field: Field, data: bytes, base: int, index: int = 0) -> int:
+def raw(field: LogField, data: bytes, base: int, index: int = 0) -> int:
     """What is in a field, or in one of its repeats, of what begins at byte ``base``."""
     at, low, bits = field.place(index)
     number = int.from_bytes(data[base + at : base + at + field.width], "little")
     return number >> low & (1 << bits) - 1
 
 
-def _decode_one(field: Field, raw: int, scales: Mapping[str, int]) -> Value:
+def _decode_one(field: LogField, raw: int, scales: Mapping[str, int]) -> Value:
     if raw == field.none:
         return None
     match field.kind:
@@ -166,7 +166,7 @@ def _decode_one(field: Field, raw: int, scales: Mapping[str, int]) -> Value:
             return _number(field, raw, scales)
 
 
-def _number(field: Field, raw: int, scales: Mapping[str, int]) -> Value:
+def _number(field: LogField, raw: int, scales: Mapping[str, int]) -> Value:
     if field.is_flag:
         return bool(raw)
     per = field.per if field.scale_in is None else field.per_by.get(scales[field.scale_in])
@@ -179,7 +179,7 @@ def _number(field: Field, raw: int, scales: Mapping[str, int]) -> Value:
     return value if per == 1 else value / per
 
 
-def _check_bounds(field: Field, value: int) -> None:
+def _check_bounds(field: LogField, value: int) -> None:
     if field.most is not None and value > field.most:
         raise LogError(f"{value} can't be: at most {field.most}")
     if field.least is not None and value < field.least:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
 from openpts.fields.conditions import Contradictions, ExtendedConditions
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import SWITCH
 from openpts.procedures.kit.procedure import Procedure
 
@@ -31,7 +31,7 @@ class OcpConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
             "Firmware image",
             "Put this image of the vendor's into a slot, let it run, then what ran before; a damaged copy "
             "must be refused. Without an image, firmware is left alone.",
-            Kind(str, metavar="IMAGE", beside=lambda word, folder: str(Path(folder) / word)),
+            ValueType(str, metavar="IMAGE", beside=lambda word, folder: str(Path(folder) / word)),
             free="how much is checked",
         ),
     ] = ""

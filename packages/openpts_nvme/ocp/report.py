@@ -12,7 +12,7 @@ from openpts.record.reader import Run
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_nvme.dssd.answers import Answers
-from openpts_nvme.dssd.judge import Judged, Verdict, counts, judge
+from openpts_nvme.dssd.judge import Judged, RequirementVerdict, counts, judge
 from openpts_nvme.dssd.kept import kept
 from openpts_nvme.dssd.placement import SPECIFICATION, reasons
 from openpts_nvme.ocp import OcpConditions
@@ -47,13 +47,18 @@ def report(run: Run) -> ReportContent:
     )
 
 
-_COUNTED: Final = (Verdict.MET, Verdict.NOT_MET, Verdict.DECLARED, Verdict.NOT_CHECKED)
+_COUNTED: Final = (
+    RequirementVerdict.MET,
+    RequirementVerdict.NOT_MET,
+    RequirementVerdict.DECLARED,
+    RequirementVerdict.NOT_CHECKED,
+)
 _COUNT: Final = Measure[int](
     "requirements", "Requirements {name}", "", float, decimals=0, better=Better.UNJUDGED, is_key=True
 )
 
 
-_JUDGED: Final = {Verdict.MET: Judgement.PASS, Verdict.NOT_MET: Judgement.FAIL}
+_JUDGED: Final = {RequirementVerdict.MET: Judgement.PASS, RequirementVerdict.NOT_MET: Judgement.FAIL}
 
 
 def _limits(judged: tuple[Judged, ...]) -> Iterator[JudgedLimit]:
@@ -68,31 +73,37 @@ def _sentences(judged: tuple[Judged, ...]) -> tuple[Sentence, ...]:
     if not judged:
         return (Sentence("n/a: the drive was not asked.", "fail"),)
     found = counts(judged)
-    failed = [each for each in judged if each.verdict is Verdict.NOT_MET]
-    checked = found[Verdict.MET] + found[Verdict.NOT_MET] + found[Verdict.NOT_APPLICABLE]
+    failed = [each for each in judged if each.verdict is RequirementVerdict.NOT_MET]
+    checked = (
+        found[RequirementVerdict.MET]
+        + found[RequirementVerdict.NOT_MET]
+        + found[RequirementVerdict.NOT_APPLICABLE]
+    )
     first = ", ".join(each.requirement.identifier for each in failed[:8])
     more = f" and {len(failed) - 8:,} more" if len(failed) > 8 else ""
     return (
         Sentence(
-            f"{found[Verdict.NOT_MET]:,} of {checked:,} requirements that were checked are not met"
+            f"{found[RequirementVerdict.NOT_MET]:,} of {checked:,} requirements that were checked are not met"
             + (f": {first}{more}." if failed else "."),
             "fail" if failed else "pass",
         ),
         Sentence(
-            f"{found[Verdict.DECLARED]:,} are said to be unsupported in log C5h, "
-            f"{found[Verdict.NOT_CHECKED]:,} were not checked in this run, and "
-            f"{found[Verdict.NOT_CHECKABLE]:,} of {len(judged):,} can't be checked by a host.",
+            f"{found[RequirementVerdict.DECLARED]:,} are said to be unsupported in log C5h, "
+            f"{found[RequirementVerdict.NOT_CHECKED]:,} were not checked in this run, and "
+            f"{found[RequirementVerdict.NOT_CHECKABLE]:,} of {len(judged):,} can't be checked by a host.",
             "info",
         ),
     )
 
 
 def _pages(answers: Answers, judged: tuple[Judged, ...], verdicts: tuple[Sentence, ...]) -> tuple[Page, ...]:
-    failed = _tabulate(judged, "not-met", "Not met", Verdict.NOT_MET)
-    declared = _tabulate(judged, "declared", "Said to be unsupported", Verdict.DECLARED)
-    met = _tabulate(judged, "met", "Met, or not applicable", Verdict.MET, Verdict.NOT_APPLICABLE)
-    not_checked = _tabulate(judged, "open", "Not checked in this run", Verdict.NOT_CHECKED)
-    out = _tabulate(judged, "out", "Not checkable", Verdict.NOT_CHECKABLE)
+    failed = _tabulate(judged, "not-met", "Not met", RequirementVerdict.NOT_MET)
+    declared = _tabulate(judged, "declared", "Said to be unsupported", RequirementVerdict.DECLARED)
+    met = _tabulate(
+        judged, "met", "Met, or not applicable", RequirementVerdict.MET, RequirementVerdict.NOT_APPLICABLE
+    )
+    not_checked = _tabulate(judged, "open", "Not checked in this run", RequirementVerdict.NOT_CHECKED)
+    out = _tabulate(judged, "out", "Not checkable", RequirementVerdict.NOT_CHECKABLE)
     found = (one for one in (failed, declared) if one.rows)
     blocks: tuple[Block, ...] = (*verdicts, _sections_table(judged), *found, targets_table(answers))
     return (
@@ -107,7 +118,7 @@ def _short(text: str) -> str:
     return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
 
 
-def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *verdicts: Verdict) -> Table:
+def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *verdicts: RequirementVerdict) -> Table:
     return rows_table(
         f"ocp-{name}-table",
         title,
@@ -137,7 +148,7 @@ def _sections_table(judged: tuple[Judged, ...]) -> Table:
     rows: list[Cells] = [
         (section, *map(cells.count, counts(tuple(some)).values())) for section, some in by_section.items()
     ]
-    heads = ("Section:<1.8", *(f"{verdict.capitalize()}:0.6" for verdict in Verdict))
+    heads = ("Section:<1.8", *(f"{verdict.capitalize()}:0.6" for verdict in RequirementVerdict))
     return rows_table("ocp-sections", "Verdicts by section", heads, rows)
 
 

@@ -14,7 +14,7 @@ from openpts_pages.model import Table
 _TRIM_TESTS = "openpts run trim; a suite of FioSynth by its own targets, which its report shows beside these"
 
 
-class Target(Struct, frozen=True, forbid_unknown_fields=True):
+class OcpTarget(Struct, frozen=True, forbid_unknown_fields=True):
     """What is ``asked`` by a requirement, what was ``measured``, and which test of openpts does that else."""
 
     requirement: str
@@ -24,17 +24,17 @@ class Target(Struct, frozen=True, forbid_unknown_fields=True):
     measured: str = ""
 
 
-def targets(answers: Answers) -> list[Target]:
+def targets(answers: Answers) -> list[OcpTarget]:
     """All targets, in the specification's order."""
     text = files(__package__).joinpath("targets.toml").read_text()
-    suite, *rest = msgspec.convert(tomllib.loads(text), dict[str, list[Target]])["target"]
+    suite, *rest = msgspec.convert(tomllib.loads(text), dict[str, list[OcpTarget]])["target"]
     return [suite, *(_of_trims(each, answers) for each in TRIMS), *rest]
 
 
-def _of_trims(target: TrimTarget, answers: Answers) -> Target:
+def _of_trims(target: TrimTarget, answers: Answers) -> OcpTarget:
     name = f"M.trims_of_{target.size.replace(' ', '_')}"
     rate, p99 = (answers.get(f"{name}_{figure}", NOT_ASKED).data for figure in ("gib_per_s", "p99_ms"))
-    return Target(
+    return OcpTarget(
         "META-PERF-2",
         f"Trims of {target.size}, nothing beside them",
         f"{target.gib_per_s:g} GiB/s or more, P99 of {target.p99_ms:g} ms or less",

@@ -37,7 +37,7 @@ class Outlier(Struct, frozen=True, kw_only=True):
     evidence: str
 
 
-class Comparison(Struct, frozen=True, kw_only=True):
+class MonitorInterval(Struct, frozen=True, kw_only=True):
     """What drive and host counted between two readings of the drive's monitor, on the engine's clock.
 
     ``thresholds_ns`` ascend; of each operation, ``drive`` and ``host`` have the I/Os at or above each of

@@ -11,7 +11,7 @@ from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal
-from openpts.programs import Run
+from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots
 from openpts_nvme.logs.declaration import declared_logs
 from openpts_nvme.logs.drive import LogReader
@@ -83,7 +83,7 @@ def monitor_set(fd: int, device: BlockDevice, journal: Journal) -> Iterator[bool
             journal.remove(entry)
 
 
-def put_back_monitor(entry: Entry, roots: SystemRoots, run: Run) -> str:  # noqa: ARG001 no program does it
+def put_back_monitor(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:  # noqa: ARG001 no program does it
     """Set the monitor as a run that was killed had found it; see openpts.hooks.Healer.
 
     Raises TargetError if the drive is not there or doesn't take it.

@@ -8,16 +8,16 @@ from msgspec.structs import replace
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.around import Surroundings
-from openpts_nvme.outliers.causes import Cause, Comparison, Outlier
+from openpts_nvme.outliers.causes import Cause, MonitorInterval, Outlier
 from openpts_nvme.outliers.monitor import comparisons_of
 from openpts_nvme.outliers.rules import Witnessed, cause_of
 
 
-class Judgement(Struct, frozen=True):
+class JudgedOutliers(Struct, frozen=True):
     """All slow I/Os of a run by time, and what the drive's own monitor says of the same time."""
 
     outliers: tuple[Outlier, ...]
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[MonitorInterval, ...]
 
     @property
     def by_cause(self) -> Mapping[Cause, list[Outlier]]:
@@ -33,7 +33,7 @@ class Judgement(Struct, frozen=True):
         return f"The drive hides outliers: {lacks}." if hidden else ""
 
 
-def judged(run: Run) -> Judgement:
+def judged(run: Run) -> JudgedOutliers:
     """Every slow I/O of the record with its cause."""
     surroundings = Surroundings.of(run)
     witnessed = [
@@ -45,16 +45,16 @@ def judged(run: Run) -> Judgement:
     comparisons = tuple(
         replace(one, hidden=one.lacking(alone)) for one in comparisons_of(run.health, run.steps)
     )
-    return Judgement(tuple(_outliers(witnessed, comparisons)), comparisons)
+    return JudgedOutliers(tuple(_outliers(witnessed, comparisons)), comparisons)
 
 
 def _outliers(
-    witnessed: Sequence[tuple[StepRecord, Witnessed]], comparisons: Sequence[Comparison]
+    witnessed: Sequence[tuple[StepRecord, Witnessed]], comparisons: Sequence[MonitorInterval]
 ) -> Iterator[Outlier]:
     for step, one in witnessed:
         cause, evidence = cause_of(replace(one, drive_denies=_denies(comparisons, one.slow)))
         yield Outlier(step=str(step.place), io=one.slow, cause=cause, evidence=evidence)
 
 
-def _denies(comparisons: Sequence[Comparison], slow: SlowIo) -> bool | None:
+def _denies(comparisons: Sequence[MonitorInterval], slow: SlowIo) -> bool | None:
     return next((denies for one in comparisons if (denies := one.denies(slow)) is not None), None)

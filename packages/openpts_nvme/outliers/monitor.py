@@ -13,14 +13,14 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.record.health import HealthRecord
 from openpts.record.reader import StepRecord
 from openpts.units import NS_PER_MS
-from openpts_nvme.outliers.causes import MARGIN, Comparison
+from openpts_nvme.outliers.causes import MARGIN, MonitorInterval
 
 PREFIX: Final = "latency_monitor_"
 OPERATIONS: Final = {"read": "reads", "write": "writes", "trim": "deallocates"}
 BUCKETS: Final = 4
 
 
-def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) -> Iterator[Comparison]:
+def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) -> Iterator[MonitorInterval]:
     """A comparison for each two of these readings between which the monitor continued, over their steps."""
     readings = [one for one in health if f"{PREFIX}threshold_0_ms" in one.reading.values]
     for before, after in pairwise(readings):
@@ -35,7 +35,7 @@ def comparisons_of(health: Sequence[HealthRecord], steps: Sequence[StepRecord]) 
         if not between or None in drive.values():
             continue
         host = {name: _above(between, name, thresholds_ns) for name in OPERATIONS}
-        yield Comparison(
+        yield MonitorInterval(
             from_ns=from_ns,
             until_ns=until_ns,
             thresholds_ns=thresholds_ns,

@@ -5,8 +5,8 @@ from typing import Final
 
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts_nvme.outliers.causes import Cause, Comparison, Outlier
-from openpts_nvme.outliers.judge import Judgement, judged
+from openpts_nvme.outliers.causes import Cause, MonitorInterval, Outlier
+from openpts_nvme.outliers.judge import JudgedOutliers, judged
 from openpts_nvme.outliers.rules import RULES
 from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table
@@ -25,7 +25,7 @@ def outliers_page(run: Run) -> Page | None:
     return Page("outliers", "Outliers", tuple(_blocks(run, found, limit_ms)))
 
 
-def _blocks(run: Run, found: Judgement, limit_ms: float | None) -> Iterator[Block]:
+def _blocks(run: Run, found: JudgedOutliers, limit_ms: float | None) -> Iterator[Block]:
     limit = "" if limit_ms is None else f" of {limit_ms:g} ms or more"
     if not found.outliers:
         yield Verdict(f"Outliers: no I/O{limit} was noted.", "pass")
@@ -42,7 +42,7 @@ def _blocks(run: Run, found: Judgement, limit_ms: float | None) -> Iterator[Bloc
     yield _rules()
 
 
-def _causes(found: Judgement) -> Table:
+def _causes(found: JudgedOutliers) -> Table:
     return rows_table(
         "outliers-causes",
         "Slow I/Os by cause",
@@ -63,7 +63,7 @@ def _cause_row(cause: Cause, some: list[Outlier]) -> Cells:
     )
 
 
-def _slowest(run: Run, found: Judgement) -> Table:
+def _slowest(run: Run, found: JudgedOutliers) -> Table:
     some = sorted(found.outliers, key=lambda one: -one.io.latency_ns)[:_PRINTED]
     start_ns = run.steps[0].sample.started_ns
     return rows_table(
@@ -86,7 +86,7 @@ def _slowest(run: Run, found: Judgement) -> Table:
     )
 
 
-def _monitor(comparisons: tuple[Comparison, ...]) -> Table:
+def _monitor(comparisons: tuple[MonitorInterval, ...]) -> Table:
     return rows_table(
         "outliers-monitor",
         "The drive's latency monitor beside the host",
@@ -97,7 +97,7 @@ def _monitor(comparisons: tuple[Comparison, ...]) -> Table:
     )
 
 
-def _monitor_rows(one: Comparison) -> Iterator[Cells]:
+def _monitor_rows(one: MonitorInterval) -> Iterator[Cells]:
     for operation, counts in one.drive.items():
         for threshold_ns, its, ours in zip(one.thresholds_ns, counts, one.host[operation], strict=True):
             if its or ours:

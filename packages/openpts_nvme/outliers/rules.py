@@ -56,7 +56,7 @@ class Witnessed(Struct, frozen=True):
         return self.around.link_errors is not None and not _link_errors(self)
 
 
-class Rule(Struct, frozen=True):
+class CauseRule(Struct, frozen=True):
     """``holds`` gives the evidence in words, or nothing where the rule does not hold.
 
     ``threshold`` and ``why`` are for readers.
@@ -81,7 +81,7 @@ HIDES: Final = (
 """The evidence against a drive whose log leaves out what it should have."""
 
 
-RULES: Final[list[Rule]] = []
+RULES: Final[list[CauseRule]] = []
 """In the order in which they are asked."""
 
 
@@ -89,7 +89,7 @@ def _rule(cause: Cause, threshold: str, why: str) -> Callable[[_Holds], _Holds]:
     """Enter a function among the rules."""
 
     def enter(holds: _Holds) -> _Holds:
-        RULES.append(Rule(cause, threshold, why, holds))
+        RULES.append(CauseRule(cause, threshold, why, holds))
         return holds
 
     return enter

@@ -10,7 +10,7 @@ from openpts.procedures.kit.steps import line_series
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration, format_latency_ms
 from openpts.vocabulary.power_states import PowerMode
-from openpts_nvme.pstates.results import LEAST_CHANGE, FoundState, Level, StatesRun, states_run
+from openpts_nvme.pstates.results import LEAST_CHANGE, FoundState, LatencyLevel, StatesRun, states_run
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, Plot, PlotName, page, page_of, rows_table, values_of
 from openpts_pages.measure import Measure, Measured, Subject
@@ -76,7 +76,7 @@ def _ms(time_ns: float | None) -> str:
     return "n/a" if time_ns is None else format_latency_ms(max(0.0, time_ns))
 
 
-def _entry_text(level: Level) -> str:
+def _entry_text(level: LatencyLevel) -> str:
     after = _idle_text(level.after_ns)
     if level.not_after_ns is None:
         return f"within {after} without I/O"

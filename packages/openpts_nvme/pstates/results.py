@@ -25,7 +25,7 @@ _TOLERANCE: Final = 1.05
 """A declared latency counts as kept up to this, as the host's own part of a latency varies."""
 
 
-class Point(Struct, frozen=True):
+class IdlePoint(Struct, frozen=True):
     """The first reads after an idle time: ``idle_ns`` is the median of what it was in fact."""
 
     planned_ns: int
@@ -38,7 +38,7 @@ class Point(Struct, frozen=True):
         return median(self.latencies_ns)
 
 
-class Level(Struct, frozen=True):
+class LatencyLevel(Struct, frozen=True):
     """Neighboring idle times with one latency, from point ``start`` to before ``end``.
 
     The drive was in it after ``after_ns`` without I/O at the latest, and not yet after ``not_after_ns``, None
@@ -67,7 +67,7 @@ class FoundState(Struct, frozen=True):
 
     declared: PowerState | None
     entered_ns: int | None
-    level: Level | None
+    level: LatencyLevel | None
     commanded_ns: float | None
     power_w: float | None
 
@@ -90,9 +90,9 @@ class StatesRun(Struct, frozen=True):
 
     run: Run
     asked: PowerStateConditions
-    autonomous: tuple[Point, ...]
-    always_on: tuple[Point, ...]
-    levels: tuple[Level, ...]
+    autonomous: tuple[IdlePoint, ...]
+    always_on: tuple[IdlePoint, ...]
+    levels: tuple[LatencyLevel, ...]
     awake_ns: float | None
     states: tuple[FoundState, ...]
 
@@ -101,7 +101,7 @@ class StatesRun(Struct, frozen=True):
         return next((one for one in self.run.manifest.power_states if one.mode is mode), None)
 
 
-def points_of(steps: Sequence[StepRecord], per_decade: int) -> tuple[Point, ...]:
+def points_of(steps: Sequence[StepRecord], per_decade: int) -> tuple[IdlePoint, ...]:
     """The reads by the idle times before them; one that came far later than planned is left out."""
     off_by = 10 ** (0.5 / per_decade)
     found: dict[int, list[tuple[int, int]]] = {}
@@ -118,12 +118,12 @@ def points_of(steps: Sequence[StepRecord], per_decade: int) -> tuple[Point, ...]
         last_end_ns = sample.started_ns + sample.elapsed_ns if is_whole else None
         planned_ns = None
     return tuple(
-        Point(planned, median(idle for idle, _ in reads), tuple(latency for _, latency in reads))
+        IdlePoint(planned, median(idle for idle, _ in reads), tuple(latency for _, latency in reads))
         for planned, reads in sorted(found.items())
     )
 
 
-def levels_of(points: Sequence[Point], awake_ns: float | None, seed: int) -> tuple[Level, ...]:
+def levels_of(points: Sequence[IdlePoint], awake_ns: float | None, seed: int) -> tuple[LatencyLevel, ...]:
     """The levels of a staircase; without ``awake_ns``, the drive is awake in the first."""
     medians_ns = [point.median_ns for point in points]
     spans = _spans(medians_ns) if all(medians_ns) else []
@@ -137,7 +137,7 @@ def levels_of(points: Sequence[Point], awake_ns: float | None, seed: int) -> tup
         tail = max(1, round(0.025 * len(resampled)))
         ordered = sorted(latencies[number] for latencies in resampled)
         found.append(
-            Level(
+            LatencyLevel(
                 start,
                 end,
                 latencies_ns[number],
@@ -158,19 +158,19 @@ def _spans(latencies_ns: Sequence[float]) -> list[tuple[int, int]]:
     return list(zip([0, *ends[:-1]], ends, strict=True)) if ends else []
 
 
-def _pooled(points: Sequence[Point], start: int, end: int) -> float:
+def _pooled(points: Sequence[IdlePoint], start: int, end: int) -> float:
     return median(latency for point in points[start:end] for latency in point.latencies_ns)
 
 
 def _resampled(
-    points: Sequence[Point], spans: Sequence[tuple[int, int]], seed: int
+    points: Sequence[IdlePoint], spans: Sequence[tuple[int, int]], seed: int
 ) -> tuple[list[list[int]], list[list[float]]]:
     """Where levels start, and the latencies of these levels, if the reads of each point are drawn again."""
     chosen = random.Random(seed)  # noqa: S311 a resample, no secret
     starts, latencies = [], []
     for _ in range(_RESAMPLES):
         drawn = [
-            Point(
+            IdlePoint(
                 one.planned_ns, one.idle_ns, tuple(chosen.choices(one.latencies_ns, k=len(one.latencies_ns)))
             )
             for one in points
@@ -202,7 +202,7 @@ def _states(found: StatesRun) -> Iterator[FoundState]:
     setting = None if autonomous is None else autonomous.setting
     expected = entries(states, setting.table, setting.state) if setting and setting.autonomous else []
     entered = {state.number: at_ns for state, at_ns in expected}
-    seen: dict[int, Level] = {}
+    seen: dict[int, LatencyLevel] = {}
     unexplained = []
     for level in found.levels:
         if not found.awake_ns or level.exit_ns <= LEAST_CHANGE * found.awake_ns:
@@ -238,7 +238,7 @@ def _commanded(run: Run, number: int) -> tuple[list[StepRecord], list[StepRecord
     return idle, [step for step in steps if not step.sample.step.is_idle]
 
 
-def _decades_apart(level: Level, at_ns: int) -> float:
+def _decades_apart(level: LatencyLevel, at_ns: int) -> float:
     """How far a moment lies outside of the two idle times between which a level begins, in decades."""
     low_ns = level.not_after_ns or 0
     if low_ns <= at_ns <= level.after_ns:

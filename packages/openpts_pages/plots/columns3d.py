@@ -13,7 +13,7 @@ from msgspec import Struct
 from openpts_pages.model import Figure, Table
 from openpts_pages.plots.axes import tick_texts
 from openpts_pages.plots.font_metrics import text_width_px
-from openpts_pages.plots.theme import FONT, PLOT_TEXT_PX, PLOT_WIDTH_PX, Scheme
+from openpts_pages.plots.theme import FONT, PLOT_TEXT_PX, PLOT_WIDTH_PX, ColorScheme
 
 # The floor: eight categories side by side, or fewer and wider ones, and seven series one behind the other.
 _WIDEST_FLOOR_PX: Final = 392.0
@@ -53,7 +53,7 @@ class _Space(Struct, frozen=True):
         )
 
 
-def columns_svg(figure: Figure, table: Table, scheme: Scheme) -> str:
+def columns_svg(figure: Figure, table: Table, scheme: ColorScheme) -> str:
     """The figure as SVG: rows of the table along x, its columns in depth, the first one in front."""
     names = (figure.depth_title, *(column.label for column in table.columns))
     space = _Space(
@@ -75,7 +75,7 @@ def columns_svg(figure: Figure, table: Table, scheme: Scheme) -> str:
     return "".join(parts)
 
 
-def _walls(figure: Figure, space: _Space, scheme: Scheme) -> Iterator[str]:
+def _walls(figure: Figure, space: _Space, scheme: ColorScheme) -> Iterator[str]:
     """Value lines along the left and the back wall, with their numbers."""
     for tick, text in zip(figure.y.ticks, tick_texts(figure.y), strict=True):
         left = space.place(0, 0, tick)
@@ -92,7 +92,7 @@ def _walls(figure: Figure, space: _Space, scheme: Scheme) -> Iterator[str]:
     yield f'<path d="M{"L".join(_xy(point) for point in floor)}" fill="none" stroke="{scheme.line}"/>'
 
 
-def _names(figure: Figure, table: Table, space: _Space, scheme: Scheme) -> Iterator[str]:
+def _names(figure: Figure, table: Table, space: _Space, scheme: ColorScheme) -> Iterator[str]:
     floor = figure.height_px - _BOTTOM_PX
     for n, row in enumerate(table.rows):
         yield _text(
@@ -112,7 +112,7 @@ def _names(figure: Figure, table: Table, space: _Space, scheme: Scheme) -> Itera
     )
 
 
-def _columns(figure: Figure, table: Table, space: _Space, scheme: Scheme) -> Iterator[str]:
+def _columns(figure: Figure, table: Table, space: _Space, scheme: ColorScheme) -> Iterator[str]:
     """From the back row to the front and from left to right, so that nearer columns cover."""
     colors = scheme.mix if figure.palette == "mix" else scheme.series
     for series in reversed(figure.series):
@@ -129,7 +129,9 @@ def _columns(figure: Figure, table: Table, space: _Space, scheme: Scheme) -> Ite
                 yield "</g>"
 
 
-def _column(space: _Space, place: tuple[int, int], value: float, color: str, scheme: Scheme) -> Iterator[str]:
+def _column(
+    space: _Space, place: tuple[int, int], value: float, color: str, scheme: ColorScheme
+) -> Iterator[str]:
     category, depth = place
     margin = (1 - _COLUMN_SHARE) / 2
     left, right = category + margin, category + 1 - margin

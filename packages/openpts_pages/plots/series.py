@@ -209,7 +209,7 @@ def _brief(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else value
 
 
-class Column(NamedTuple):
+class SeriesBin(NamedTuple):
     """The values of a series between two places of x; ``x`` is in the middle between them."""
 
     x: float
@@ -218,7 +218,7 @@ class Column(NamedTuple):
     mean: float
 
 
-def envelope(points: Sequence[Point], x: Axis, columns: int) -> list[Column]:
+def envelope(points: Sequence[Point], x: Axis, columns: int) -> list[SeriesBin]:
     """One column for each of so many equal parts of the axis that holds a point: no spike is lost."""
     found: dict[int, list[float]] = {}
     part_of = shares(x)
@@ -226,7 +226,7 @@ def envelope(points: Sequence[Point], x: Axis, columns: int) -> list[Column]:
         if 0 <= (part := part_of(where)) <= 1:
             found.setdefault(min(columns - 1, int(part * columns)), []).append(value)
     return [
-        Column(
+        SeriesBin(
             value_at((number + 0.5) / columns, x),
             min(values),
             max(values),

@@ -20,7 +20,7 @@ from openpts.errors import OpenptsError
 from openpts_pages.model import Figure, Page, Report, Table
 from openpts_pages.plots.columns3d import columns_svg
 from openpts_pages.plots.drawing_cache import DRAWINGS, kept_drawing, made_drawing
-from openpts_pages.plots.theme import FONT, LIGHT, PLOT_TEXT_PX, Scheme
+from openpts_pages.plots.theme import FONT, LIGHT, PLOT_TEXT_PX, ColorScheme
 from openpts_pages.plots.vega_lite import vega_lite_spec
 from openpts_pages.plots.vega_svg import of_figure, spec_json, start_renderer
 
@@ -104,14 +104,14 @@ def _plot_svg(figure: Figure, tables: Mapping[str, Table]) -> str:
     return of_figure(kept_drawing(spec) or made_drawing(spec), figure.id)
 
 
-def _themed(svg: str, scheme: Scheme) -> str:
+def _themed(svg: str, scheme: ColorScheme) -> str:
     """The SVG with its colors replaced by the theme's CSS custom properties, for one file in both themes."""
     names, pattern = _colors(scheme)
     return pattern.sub(lambda match: f"var(--{names[match[0].lower()]})", svg)
 
 
 @cache
-def _colors(scheme: Scheme) -> tuple[dict[str, str], re.Pattern[str]]:
+def _colors(scheme: ColorScheme) -> tuple[dict[str, str], re.Pattern[str]]:
     names = {color: name for name, color in scheme.tokens().items()}
     return names, re.compile("|".join(re.escape(color) for color in names), re.IGNORECASE)
 

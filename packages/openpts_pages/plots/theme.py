@@ -33,7 +33,7 @@ MARKERS: Final = (
 )
 
 
-class Scheme(Struct, frozen=True):
+class ColorScheme(Struct, frozen=True):
     """One color scheme. ``series`` runs from small to large, ``mix`` from all writes to all reads."""
 
     surface: str
@@ -76,7 +76,7 @@ class Scheme(Struct, frozen=True):
         return named
 
 
-LIGHT: Final = Scheme(
+LIGHT: Final = ColorScheme(
     surface="#ffffff",
     panel="#eef1f4",
     ink="#1c2127",
@@ -106,7 +106,7 @@ LIGHT: Final = Scheme(
     mix=("#561520", "#b21e00", "#dd7b04", "#695968", "#969293", "#6077e0", "#3d0e84"),
 )
 
-DARK: Final = Scheme(
+DARK: Final = ColorScheme(
     surface="#14181d",
     panel="#1e242b",
     ink="#e8ebee",
@@ -137,7 +137,7 @@ DARK: Final = Scheme(
 )
 
 
-def vega_config(scheme: Scheme) -> dict[str, Any]:
+def vega_config(scheme: ColorScheme) -> dict[str, Any]:
     """Vega-Lite configuration of a scheme: figure specs name styles and ranges, never colors."""
     return {
         "font": FONT,

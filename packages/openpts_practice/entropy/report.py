@@ -44,7 +44,7 @@ K = TypeVar("K")
 T = TypeVar("T")
 
 
-class Level(Struct, frozen=True):
+class PropertyLevel(Struct, frozen=True):
     """A level of the property, and the figure at each visit, in the order of the visits."""
 
     level: float
@@ -82,8 +82,8 @@ class EntropyEffect(Struct, frozen=True):
     differ; None with single visits.
     """
 
-    least: Level
-    most: Level
+    least: PropertyLevel
+    most: PropertyLevel
     factor: float | None
     interval: tuple[float, float] | None
 
@@ -100,12 +100,12 @@ class EntropyEffect(Struct, frozen=True):
 
 def levels_of(
     rows: Iterable[tuple[K, T]], key: Callable[[K], float], figure: Callable[[T], float]
-) -> tuple[Level, ...]:
+) -> tuple[PropertyLevel, ...]:
     """Levels in rising order, of what was applied and measured in the order of the visits."""
-    return tuple(Level(level, visits) for level, visits in summarize(rows, key, figure).items())
+    return tuple(PropertyLevel(level, visits) for level, visits in summarize(rows, key, figure).items())
 
 
-def entropy_effect(levels: tuple[Level, ...]) -> EntropyEffect | None:
+def entropy_effect(levels: tuple[PropertyLevel, ...]) -> EntropyEffect | None:
     """The two ends of a sweep; None with fewer than two levels."""
     if len(levels) < 2:
         return None
@@ -116,7 +116,7 @@ def entropy_effect(levels: tuple[Level, ...]) -> EntropyEffect | None:
     return EntropyEffect(least, most, factor, interval)
 
 
-def _reach(levels: Sequence[Level]) -> float | None:
+def _reach(levels: Sequence[PropertyLevel]) -> float | None:
     """The factor by which the ratio of two levels may be off, from the scatter of visits; None if unknown.
 
     With a scatter s of the logarithms of single visits, the difference of two visits scatters by s √2, the
@@ -129,7 +129,7 @@ def _reach(levels: Sequence[Level]) -> float | None:
     return math.exp(critical_value(CONFIDENCE, len(pairs)) * scatter)
 
 
-def sweep_drift_pct(levels: tuple[Level, ...]) -> float | None:
+def sweep_drift_pct(levels: tuple[PropertyLevel, ...]) -> float | None:
     """The drift of the level whose visits differ most, as a share of the first: the possible effect of time
     alone.
     """
@@ -137,7 +137,7 @@ def sweep_drift_pct(levels: tuple[Level, ...]) -> float | None:
     return max(drifts, key=abs, default=None)
 
 
-def loss_pct(levels: tuple[Level, ...], at: float, of: float = 0.0) -> float | None:
+def loss_pct(levels: tuple[PropertyLevel, ...], at: float, of: float = 0.0) -> float | None:
     """What is lost from level ``of`` to level ``at``, in per cent; None where one of them is missing."""
     means = {level.level: level.mean for level in levels}
     if not means.get(of) or at not in means:
@@ -167,7 +167,7 @@ class Sweep(Struct, frozen=True):
     name: str
     key: str
     metric: Metric[HasFigures]
-    levels: tuple[Level, ...]
+    levels: tuple[PropertyLevel, ...]
     checks: tuple[DataCheck, ...] = ()
 
     @property
@@ -218,7 +218,7 @@ def entropy_run(run: Run) -> EntropyRun:
     asked, checks = run.conditions(EntropyConditions), run.manifest.data_checks
     random = f"RND {format_block_size(asked.random_block_size_bytes)}"
 
-    def levels(number: int, key: Key[float], metric: Metric[HasFigures]) -> tuple[Level, ...]:
+    def levels(number: int, key: Key[float], metric: Metric[HasFigures]) -> tuple[PropertyLevel, ...]:
         rows = select(run.phase(Phase.SWEEP, number=number))
         return levels_of(rows, key, lambda sample: metric.value(sample) or 0.0)
 
@@ -375,10 +375,10 @@ def _levels_table(sweep: Sweep) -> Table:
     """A row for each level: what its visits measured, their mean, and the difference between them."""
     shown, checks = replace(sweep.metric, absent="not measured").shown, sweep.checks
 
-    def visit(number: int) -> Callable[[Level], Cell]:
+    def visit(number: int) -> Callable[[PropertyLevel], Cell]:
         return lambda level: shown(level.visits[number] if number < len(level.visits) else None)
 
-    columns: list[Col[Level]] = [
+    columns: list[Col[PropertyLevel]] = [
         Col("Mean", lambda level: shown(level.mean)),
         Col("Way up", visit(0)),
         Col("Way down", visit(1)),

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import SECONDS, WHOLE_PERCENT, count, listed, percent
 from openpts.fields.parsing import refuse
 from openpts.procedures.kit.procedure import Procedure
@@ -96,7 +96,7 @@ class QosConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         Field(
             "Limits",
             "Limits of response times, such as p99=1ms,p99.9=5ms, of writes write-p99=2ms.",
-            listed(Kind(str, _limit, _limit_text, "LIMIT")),
+            listed(ValueType(str, _limit, _limit_text, "LIMIT")),
             examples=(["p99=1ms", "write-p99.9=5ms"],),
             text=lambda limits: ", ".join(map(str, limits)),
         ),
@@ -123,7 +123,7 @@ class QosConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         Field(
             "Arrivals",
             "Let I/Os arrive at random as a Poisson process, or at equal distances.",
-            Kind(Literal["poisson", "fixed"], metavar=None),
+            ValueType(Literal["poisson", "fixed"], metavar=None),
         ),
     ]
     tc: Annotated[int, usual.TC.but(help="Thread count, of reads and of writes each.")]

@@ -14,7 +14,7 @@ from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, Listed
-from openpts.fields.field import Field, Kind, Parameter
+from openpts.fields.field import Field, Parameter, ValueType
 from openpts.fields.kinds import AMOUNT, SECONDS, count, listed
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
@@ -43,7 +43,7 @@ def _beside(word: str, folder: str) -> str:
 
 
 BENCHMARKS_KIND: Final = listed(
-    Kind(str, _benchmark, lambda benchmark: benchmark.name, "NAME|FILE", beside=_beside)
+    ValueType(str, _benchmark, lambda benchmark: benchmark.name, "NAME|FILE", beside=_beside)
 )
 """Names of benchmarks that ship, and files of the operator's own."""
 
@@ -94,7 +94,7 @@ def free_space_words(free: FreeSpace | None) -> str:
     return f"{free.places} x {size} left free" if free.places > 1 else f"{size} left free"
 
 
-LEAVE_FREE: Final = Kind(str, _free_space, _free_space_text, "[Nx]SIZE|PCT%")
+LEAVE_FREE: Final = ValueType(str, _free_space, _free_space_text, "[Nx]SIZE|PCT%")
 
 
 def benchmarks_at_their_scale(name: str, value: Any, conditions: Any) -> Any:
@@ -130,7 +130,7 @@ def _any_row(_row: ProfileRow) -> bool:
 def _of_rows(
     name: str,
     description: str,
-    kind: Kind,
+    kind: ValueType,
     changed: Callable[[ProfileRow, Any], ProfileRow],
     having: Callable[[ProfileRow], bool] = _any_row,
 ) -> Parameter:
@@ -173,7 +173,7 @@ ROW_PARAMETERS: Final = (
         "row_data",
         "Data that rows write, in place of the benchmarks' own: a word as for --data-pattern, or test for "
         "the data of the test.",
-        Kind(str, lambda name, word: None if word == OWN_DATA else data_of(name, word), metavar="WORD"),
+        ValueType(str, lambda name, word: None if word == OWN_DATA else data_of(name, word), metavar="WORD"),
         lambda row, data: replace(row, data=data),
     ),
 )

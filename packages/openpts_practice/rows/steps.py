@@ -122,7 +122,7 @@ _LAY_QD: Final = 32
 _ALIGNMENT_BYTES: Final = MIB
 
 
-class _Bytes(Struct, frozen=True):
+class _ByteRange(Struct, frozen=True):
     """From ``start`` to before ``end`` of the device, in bytes."""
 
     start: int
@@ -138,7 +138,7 @@ class _Bytes(Struct, frozen=True):
 
 
 # LSI-PROC-02, SOL-BMK-04
-def _pieces(conditions: ProfileTestConditions, capacity_bytes: int) -> list[tuple[_Bytes, _Bytes]]:
+def _pieces(conditions: ProfileTestConditions, capacity_bytes: int) -> list[tuple[_ByteRange, _ByteRange]]:
     """What conditioning writes, each piece with the free place behind it. Raises UsageError."""
     free = conditions.leave_free
     assert free is not None  # noqa: S101 asked for only where something is left free
@@ -156,7 +156,7 @@ def _pieces(conditions: ProfileTestConditions, capacity_bytes: int) -> list[tupl
         first = _aligned(start + place * period_bytes)
         after = end if place == free.places - 1 else _aligned(start + (place + 1) * period_bytes)
         filled = _aligned(after - place_bytes)
-        found.append((_Bytes(first, filled), _Bytes(filled, after)))
+        found.append((_ByteRange(first, filled), _ByteRange(filled, after)))
     return found
 
 
@@ -177,11 +177,11 @@ def range_of(
     if conditions.leave_free is not None:
         pieces = _pieces(conditions, capacity_bytes)
         if span_bytes is None:
-            return _Bytes(pieces[0][0].start, pieces[-1][0].end).in_pct(conditions, capacity_bytes)
+            return _ByteRange(pieces[0][0].start, pieces[-1][0].end).in_pct(conditions, capacity_bytes)
         free = pieces[0][1]
         most_bytes = min(free.end - free.start, round(width_pct * capacity_bytes / 100))
         end = free.start + min(span_bytes, most_bytes)
-        return _Bytes(free.start, end).in_pct(conditions, capacity_bytes)
+        return _ByteRange(free.start, end).in_pct(conditions, capacity_bytes)
     if span_bytes is None:
         return whole
     return ActiveRange(

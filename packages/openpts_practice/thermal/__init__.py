@@ -4,12 +4,12 @@ from typing import Annotated, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions, StepCounts
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import SECONDS, count, number
 from openpts.procedures.kit.procedure import Procedure
 
 _TEMPERATURE: Final = number(ge=-60, le=150)
-_WORDS: Final = Kind(str, metavar="TEXT", limits={"max_length": 200})
+_WORDS: Final = ValueType(str, metavar="TEXT", limits={"max_length": 200})
 
 
 class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="thermal"):

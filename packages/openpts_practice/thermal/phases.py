@@ -20,9 +20,9 @@ from openpts_practice.thermal.results import (
     HOT_WITHIN_K,
     SLOW_SHARE,
     WARMED_BY_K,
-    Evidence,
     HeatPoint,
     Throttling,
+    ThrottlingEvidence,
     counters_rose,
     reference_of,
     throttling_of,
@@ -193,7 +193,7 @@ def load_verdict(measured: ThermalRun, number: int, name: str) -> Verdict:
     if load is None:
         return Verdict(f"{name}: n/a (not measured).", "fail")
     throttling = load.throttling
-    if throttling.evidence is Evidence.UNKNOWN:
+    if throttling.evidence is ThrottlingEvidence.UNKNOWN:
         return Verdict(
             f"{name}: n/a (the record has neither temperatures of this drive nor its own report on "
             "throttling).",
@@ -203,7 +203,7 @@ def load_verdict(measured: ThermalRun, number: int, name: str) -> Verdict:
     if not throttling.seen:
         slow = _slow_minutes(load, measured.conditions.minute_ns)
         return Verdict(f"{name}: no throttling seen in {length}{highest_text(load)}.{slow}")
-    own_word = throttling.evidence is Evidence.DRIVE
+    own_word = throttling.evidence is ThrottlingEvidence.DRIVE
     words = (
         "throttled, as the drive reports"
         if own_word

@@ -30,7 +30,7 @@ COUNTERS: Final = ("throttle_events", "throttled_s")
 """Counters of a health log that rise when, and only when, heat slows the drive down."""
 
 
-class Evidence(StrEnum):
+class ThrottlingEvidence(StrEnum):
     """What the judgement rests on."""
 
     DRIVE = "drive"
@@ -73,7 +73,7 @@ class Throttling(Struct, frozen=True):
     Speeds are means over time, None where there was none of it. ``share`` is that of the time with I/O.
     """
 
-    evidence: Evidence
+    evidence: ThrottlingEvidence
     first_ns: int | None = None
     bytes_before: int | None = None
     before_bytes_per_s: float | None = None
@@ -93,14 +93,14 @@ def throttling_of(points: Sequence[HeatPoint], reference_bytes_per_s: float, min
     of the highest temperature, if the run warmed the drive by ``WARMED_BY_K``.
     """
     if any(point.throttled for point in points):
-        return _split(Evidence.DRIVE, points, [bool(point.throttled) for point in points])
+        return _split(ThrottlingEvidence.DRIVE, points, [bool(point.throttled) for point in points])
     if points and all(point.throttled is False for point in points):
-        return _split(Evidence.NONE, points, [False] * len(points))
+        return _split(ThrottlingEvidence.NONE, points, [False] * len(points))
     minutes = whole_minutes(points, minute_ns)
     temperatures = [minute.temperature_c for minute in minutes if minute.temperature_c is not None]
     first_c = next((point.temperature_c for point in points if point.temperature_c is not None), None)
     if not temperatures or first_c is None:
-        return _split(Evidence.UNKNOWN, points, [False] * len(points))
+        return _split(ThrottlingEvidence.UNKNOWN, points, [False] * len(points))
     highest_c = max(temperatures)
     warmed = highest_c - first_c >= WARMED_BY_K
     slow = [
@@ -110,14 +110,16 @@ def throttling_of(points: Sequence[HeatPoint], reference_bytes_per_s: float, min
         and minute.bytes_per_s < SLOW_SHARE * reference_bytes_per_s
         for minute in minutes
     ]
-    return _split(Evidence.SPEED if any(slow) else Evidence.NONE, minutes, slow)
+    return _split(ThrottlingEvidence.SPEED if any(slow) else ThrottlingEvidence.NONE, minutes, slow)
 
 
-def _split(evidence: Evidence, points: Sequence[HeatPoint], throttled: Sequence[bool]) -> Throttling:
+def _split(
+    evidence: ThrottlingEvidence, points: Sequence[HeatPoint], throttled: Sequence[bool]
+) -> Throttling:
     first = next((index for index, flag in enumerate(throttled) if flag), None)
     hot = [point for point, flag in zip(points, throttled, strict=True) if flag]
     before = points[:first]
-    unknown = evidence is Evidence.UNKNOWN
+    unknown = evidence is ThrottlingEvidence.UNKNOWN
     return Throttling(
         evidence=evidence,
         first_ns=None if first is None else points[first].begin_ns,

@@ -56,7 +56,7 @@ _WRITES_OUTSTANDING: Final = 32
 _LARGEST_SECTOR_BYTES: Final = 4 * KIB
 
 
-class Point(Struct, frozen=True):
+class TrimPoint(Struct, frozen=True):
     """So many trims of a size, so many of them outstanding; ``number`` is that of its part of the sweep."""
 
     number: int
@@ -111,7 +111,7 @@ def script(conditions: TrimConditions, user_capacity_bytes: int) -> Script:
     yield CycleFinished(Outcome(None, 0))
 
 
-def points(conditions: TrimConditions, user_capacity_bytes: int) -> Iterator[Point]:
+def points(conditions: TrimConditions, user_capacity_bytes: int) -> Iterator[TrimPoint]:
     """All points that the range has room for; each trims an LBA once, and its threads alike."""
     room_bytes = _half_bytes(conditions, user_capacity_bytes) // conditions.scale
     room_bytes = min(room_bytes, conditions.range_bytes)
@@ -119,7 +119,7 @@ def points(conditions: TrimConditions, user_capacity_bytes: int) -> Iterator[Poi
     for number, (size_bytes, qd) in enumerate(grid, start=1):
         trims = min(max(conditions.trims, qd), room_bytes // size_bytes)
         if trims >= qd:
-            yield Point(number, size_bytes, qd, trims - trims % qd)
+            yield TrimPoint(number, size_bytes, qd, trims - trims % qd)
 
 
 def _half_bytes(conditions: TrimConditions, user_capacity_bytes: int) -> int:
@@ -127,7 +127,7 @@ def _half_bytes(conditions: TrimConditions, user_capacity_bytes: int) -> int:
     return round((part.end_pct - part.start_pct) / 100 * user_capacity_bytes) // 2
 
 
-def _steps(conditions: TrimConditions, point: Point, user_capacity_bytes: int) -> tuple[Step, ...]:
+def _steps(conditions: TrimConditions, point: TrimPoint, user_capacity_bytes: int) -> tuple[Step, ...]:
     """What is to be trimmed is written first: many drives have nothing to do for LBAs without data."""
     amount_bytes = point.trims * point.size_bytes * conditions.scale
     part = _first(conditions, amount_bytes, user_capacity_bytes)

@@ -35,7 +35,7 @@ _BISECTIONS: Final = 100
 _MOST_AMPLIFICATION: Final = 1e4
 
 
-class Piece(Struct, frozen=True):
+class PassPart(Struct, frozen=True):
     """A part of the pass, in shares of the range: LBAs up to ``end``, then overwrites of those before it."""
 
     start: float
@@ -70,11 +70,13 @@ def amplification(flash: float) -> float:
     return high
 
 
-def pieces(flash: float, count: int) -> tuple[Piece, ...]:
+def pieces(flash: float, count: int) -> tuple[PassPart, ...]:
     """The pass over a drive whose flash holds ``flash`` user capacities, more than 1, in equal parts."""
     factor = amplification(flash)
     ends = [-factor * math.expm1(-flash * number / count / factor) for number in range(count)] + [1.0]
-    return tuple(Piece(start, end, max(0.0, flash / count - (end - start))) for start, end in pairwise(ends))
+    return tuple(
+        PassPart(start, end, max(0.0, flash / count - (end - start))) for start, end in pairwise(ends)
+    )
 
 
 def at_rest(rates: Sequence[float]) -> bool:

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.comparison import share_pct
-from openpts.analysis.minutes import Minute, Piece, minutes_of, pieces_of
+from openpts.analysis.minutes import MeasuredInterval, Minute, minutes_of, pieces_of
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.vocabulary.sample import Measured, Sample, StepState
@@ -28,7 +28,7 @@ def is_whole_minute(sample: Sample, minute_ns: int) -> bool:
     return sample.state is StepState.COMPLETE and sample.elapsed_ns >= _WHOLE * minute_ns
 
 
-class TrackedStep(Struct, frozen=True):
+class SaturationStep(Struct, frozen=True):
     """A step of the stimulus; ``tracked`` if it is the minute at the end of tracking round ``number``."""
 
     number: int
@@ -36,7 +36,7 @@ class TrackedStep(Struct, frozen=True):
     sample: Sample
 
 
-class Zones(Struct, frozen=True):
+class SaturationZones(Struct, frozen=True):
     """Plateau, transition and end zone of the minutes, by the rule that the report prints.
 
     Minute numbers count from 1. The plateau lasts while minute means lie within 10 % of the mean of the first
@@ -56,8 +56,8 @@ class Zones(Struct, frozen=True):
     lowest_iops: float | None = None
     variation_pct: float | None = None
     below_half_ns: int | None = None
-    plateau_pieces: tuple[Piece, ...] = ()
-    end_zone_pieces: tuple[Piece, ...] = ()
+    plateau_pieces: tuple[MeasuredInterval, ...] = ()
+    end_zone_pieces: tuple[MeasuredInterval, ...] = ()
 
     @property
     def kept_pct(self) -> float | None:
@@ -79,13 +79,13 @@ class SaturationResults(Struct, frozen=True):
     """
 
     minutes: tuple[Minute, ...]
-    pieces: tuple[Piece, ...]
+    pieces: tuple[MeasuredInterval, ...]
     elapsed_ns: int
     written_bytes: int
     tracked_iops: tuple[float, ...]
     steady_round: int | None
     verdict: SteadyStateReport | None
-    zones: Zones | None
+    zones: SaturationZones | None
     histogram: ResponseTimes | None
 
     @property
@@ -105,7 +105,7 @@ class SaturationResults(Struct, frozen=True):
 
 
 def analyze_saturation(
-    steps: Sequence[TrackedStep], histogram: Sequence[Sample], minute_ns: int, steady_round: int | None
+    steps: Sequence[SaturationStep], histogram: Sequence[Sample], minute_ns: int, steady_round: int | None
 ) -> SaturationResults:
     """Everything that the report needs of one workload, from its steps in order.
 
@@ -132,24 +132,24 @@ def analyze_saturation(
 
 def tracked_steps(
     numbered: Iterable[tuple[int, Sample]], minute_ns: int, period_ns: int
-) -> tuple[TrackedStep, ...]:
+) -> tuple[SaturationStep, ...]:
     """The steps of tracking rounds in order, each with its number: which of them is the tracked minute.
 
     Minute 1 is a round by itself; of the others it is the step that begins when the rest of the period is
     over, in however many steps that was applied.
     """
-    found: list[TrackedStep] = []
+    found: list[SaturationStep] = []
     current, elapsed_ns = 0, 0
     for number, sample in numbered:
         elapsed_ns = elapsed_ns if number == current else 0
         current = number
         before_ns = 0 if number == 1 else period_ns - minute_ns
-        found.append(TrackedStep(number, elapsed_ns >= _WHOLE * before_ns, sample))
+        found.append(SaturationStep(number, elapsed_ns >= _WHOLE * before_ns, sample))
         elapsed_ns += sample.elapsed_ns
     return tuple(found)
 
 
-def tracked_iops(steps: Sequence[TrackedStep], minute_ns: int) -> tuple[float, ...]:
+def tracked_iops(steps: Sequence[SaturationStep], minute_ns: int) -> tuple[float, ...]:
     """IOPS of the tracked minutes of rounds 1, 2, ... up to the first that is missing or cut short."""
     found = {
         step.number: step.sample.iops
@@ -162,14 +162,16 @@ def tracked_iops(steps: Sequence[TrackedStep], minute_ns: int) -> tuple[float, .
     return tuple(values)
 
 
-def disturbed_minutes(steps: Sequence[TrackedStep]) -> frozenset[int]:
+def disturbed_minutes(steps: Sequence[SaturationStep]) -> frozenset[int]:
     """Tracking rounds in whose tracked minute openpts itself stood still: a window with such a round is not
     steady.
     """
     return frozenset(step.number for step in steps if step.tracked and step.sample.standstills)
 
 
-def steady_round_of(steps: Sequence[TrackedStep], minute_ns: int, after_written_bytes: float) -> int | None:
+def steady_round_of(
+    steps: Sequence[SaturationStep], minute_ns: int, after_written_bytes: float
+) -> int | None:
     """The first tracking round at which a stimulus was steady, with so much written before its end.
 
     What the test found itself is in its outcome; this is for a stimulus without one, which was cut short.
@@ -188,7 +190,7 @@ def steady_round_of(steps: Sequence[TrackedStep], minute_ns: int, after_written_
     return None
 
 
-def zones_of(minutes: Sequence[Minute], pieces: Sequence[Piece]) -> Zones | None:
+def zones_of(minutes: Sequence[Minute], pieces: Sequence[MeasuredInterval]) -> SaturationZones | None:
     """Plateau, transition and end zone; None with fewer minutes than the two means have."""
     if len(minutes) < 2 * PLATEAU_MINUTES:
         return None
@@ -201,7 +203,7 @@ def zones_of(minutes: Sequence[Minute], pieces: Sequence[Piece]) -> Zones | None
     settled = next(
         (m for m in minutes if left is not None and m.number >= left and _near(m.iops, final_iops)), None
     )
-    zones = Zones(
+    zones = SaturationZones(
         plateau_iops=_mean_iops(plateau),
         plateau_minutes=len(minutes) if left is None else left - 1,
         final_iops=final_iops,
@@ -211,13 +213,15 @@ def zones_of(minutes: Sequence[Minute], pieces: Sequence[Piece]) -> Zones | None
     return _with_end_zone(zones, settled, pieces) if settled else zones
 
 
-def whole_pieces(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+def whole_pieces(pieces: Sequence[MeasuredInterval]) -> tuple[MeasuredInterval, ...]:
     """The intervals of full length, without the remainders at the ends of steps."""
     longest_ns = max((piece.measured.elapsed_ns for piece in pieces), default=0)
     return tuple(piece for piece in pieces if piece.measured.elapsed_ns >= _WHOLE * longest_ns)
 
 
-def _with_end_zone(zones: Zones, settled: Minute, pieces: Sequence[Piece]) -> Zones:
+def _with_end_zone(
+    zones: SaturationZones, settled: Minute, pieces: Sequence[MeasuredInterval]
+) -> SaturationZones:
     zone = [piece for piece in pieces if piece.start_ns >= settled.start_ns]
     mean_iops = _mean_iops([piece.measured for piece in zone])
     whole = [piece.measured for piece in whole_pieces(zone)]
@@ -241,7 +245,9 @@ def _near(value: float, mean: float) -> bool:
     return abs(value - mean) <= mean * ZONE_PCT / 100
 
 
-def spread_of(minutes: Sequence[Minute], pieces: Sequence[Piece]) -> tuple[tuple[float, float] | None, ...]:
+def spread_of(
+    minutes: Sequence[Minute], pieces: Sequence[MeasuredInterval]
+) -> tuple[tuple[float, float] | None, ...]:
     """The lowest and the highest IOPS of the whole intervals of each minute; None for one without any."""
     whole = whole_pieces(pieces)
     rates: list[list[float]] = [[] for _ in minutes]

@@ -13,7 +13,7 @@ from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, Required, page
 from openpts_pages.model import HEIGHT_PX, Band, Cell, Page, PlotRule, Series, Table, Verdict
 from openpts_pages.ticks import TimeAxis
-from openpts_pts.hir.results import Access, IdleRecoveryResults, Segment, SegmentSummary
+from openpts_pts.hir.results import Access, IdleRecoveryResults, SegmentSummary, WaitSegment
 from openpts_pts.shared.minutes_table import list_minutes
 
 WAIT_COLOR: Final = 2
@@ -47,7 +47,7 @@ def all_wait_states_page(results: IdleRecoveryResults, title: str) -> Page:
     return page(name, plot.over(name, shown), Verdict(gains_text(results)), shown)
 
 
-def wait_state_page(results: IdleRecoveryResults, segment: Segment) -> Page:
+def wait_state_page(results: IdleRecoveryResults, segment: WaitSegment) -> Page:
     """One wait state and its return to baseline, access by access (11.3.2)."""
     number = segment.state.number
     name = PlotName(
@@ -116,7 +116,7 @@ _SECONDARY: Final[tuple[Col[tuple[SegmentSummary, Cell]], ...]] = (
 )
 
 
-def _edges(segment: Segment) -> tuple[Verdict, ...]:
+def _edges(segment: WaitSegment) -> tuple[Verdict, ...]:
     summary = segment.active_summary
     if summary is None or summary.largest_off_error_ns is None:
         return ()
@@ -130,7 +130,7 @@ def _edges(segment: Segment) -> tuple[Verdict, ...]:
     )
 
 
-def _accesses_table(table_id: str, segments: Sequence[Segment], time: TimeAxis) -> Table:
+def _accesses_table(table_id: str, segments: Sequence[WaitSegment], time: TimeAxis) -> Table:
     """Each access with whether it is one of the return to baseline."""
     nothing = Cell("")
     accesses = [
@@ -165,7 +165,7 @@ def highest_iops(results: IdleRecoveryResults) -> float:
     )
 
 
-def idle_text(segment: Segment) -> str:
+def idle_text(segment: WaitSegment) -> str:
     """How long the drive idles after each access: ``5 s``."""
     return f"{segment.state.idle_ns / NS_PER_S:g} s"
 

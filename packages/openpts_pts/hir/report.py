@@ -43,7 +43,7 @@ from openpts_pts.hir.pages import (
     secondary_page,
     wait_state_page,
 )
-from openpts_pts.hir.results import IdleRecoveryResults, Segment, SegmentSummary, analyze_idle_recovery
+from openpts_pts.hir.results import IdleRecoveryResults, SegmentSummary, WaitSegment, analyze_idle_recovery
 from openpts_pts.shared.preparation_page import preparation_page
 from openpts_pts.shared.rounds.words import steady_rounds
 from openpts_pts.shared.tracking.other_minutes import other_minutes_figures
@@ -170,12 +170,12 @@ def _measures(results: IdleRecoveryResults, tracked: TrackedPhase) -> tuple[Meas
     return (_BASELINE.of(results.baseline, Subject(steady=steady)), *gains)
 
 
-def _gain_cell(results: IdleRecoveryResults, segment: Segment | None) -> Cell:
+def _gain_cell(results: IdleRecoveryResults, segment: WaitSegment | None) -> Cell:
     gain_pct = None if segment is None else results.gain_pct(segment)
     return cells.percent_or("not reached", gain_pct, plus=True)
 
 
-def _gain_uncertainty(results: IdleRecoveryResults, segment: Segment | None) -> Uncertainty | None:
+def _gain_uncertainty(results: IdleRecoveryResults, segment: WaitSegment | None) -> Uncertainty | None:
     """In points of per cent, as the gain is."""
     baseline, active = results.baseline, None if segment is None else segment.active_summary
     if baseline is None or segment is None or active is None:
@@ -309,7 +309,7 @@ def _cycles_page(results: IdleRecoveryResults, title: str) -> Page:
     return page(PlotName("hir-x2", "", title), *figures, shown, mandatory=False)
 
 
-def _idle_s(segment: Segment) -> float:
+def _idle_s(segment: WaitSegment) -> float:
     return segment.state.idle_ns / NS_PER_S
 
 
@@ -324,7 +324,7 @@ def _gains_table(results: IdleRecoveryResults) -> Table:
     )
 
 
-def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Cells:
+def _gain_row(results: IdleRecoveryResults, segment: WaitSegment) -> Cells:
     active, returned = segment.active_summary, segment.returned_summary
     found = (active.iops, active.low_iops, active.high_iops) if active else (None, None, None)
     return (
@@ -357,7 +357,7 @@ def _pauses_table(results: IdleRecoveryResults) -> Table:
     )
 
 
-def _pause_row(segment: Segment) -> Cells:
+def _pause_row(segment: WaitSegment) -> Cells:
     active = segment.active_summary
     values = (
         (active.mean_off_error_ns, active.largest_off_error_ns, active.longest_on_excess_ns)

@@ -135,7 +135,7 @@ def late_edges(samples: Sequence[Sample], planned_ns: int, limit_ns: int, scale:
     return late_ends + sum(error is not None and abs(error) > limit_ns for error in pauses)
 
 
-class Segment(Struct, frozen=True):
+class WaitSegment(Struct, frozen=True):
     """A wait state with its return to baseline; times in ns from the first access of the first one.
 
     Either is empty, and its summary None, as far as it was not reached.
@@ -166,9 +166,9 @@ class IdleRecoveryResults(Struct, frozen=True):
     """The baseline, None without steady state, and the wait states that were begun."""
 
     baseline: Baseline | None
-    segments: tuple[Segment, ...]
+    segments: tuple[WaitSegment, ...]
 
-    def gain_pct(self, segment: Segment) -> float | None:
+    def gain_pct(self, segment: WaitSegment) -> float | None:
         """IOPS of the wait state above the baseline, in per cent of it."""
         if self.baseline is None or segment.active_summary is None:
             return None
@@ -196,7 +196,7 @@ def analyze_idle_recovery(
     return IdleRecoveryResults(
         baseline=_baseline(window, conditions.minute_ns, scale),
         segments=tuple(
-            Segment(
+            WaitSegment(
                 state=state,
                 began_ns=waits[0].started_ns - origin_ns,
                 ended_ns=_end_ns([*waits, *returns]) - origin_ns,

@@ -62,7 +62,7 @@ class _Curve(Struct, frozen=True):
         return self.times.recorded_ios >= SURE_COUNT_FACTOR * ios_needed(level_pct)
 
 
-class _Column(Struct, frozen=True):
+class _PlotColumn(Struct, frozen=True):
     """A column of the table, which is a line of the plot."""
 
     label: str
@@ -118,16 +118,16 @@ def _levels(most_nines: int) -> tuple[float, ...]:
     return tuple(found)
 
 
-def _columns(curve: _Curve, color: int, levels: Sequence[float]) -> Iterator[_Column]:
+def _columns(curve: _Curve, color: int, levels: Sequence[float]) -> Iterator[_PlotColumn]:
     """What is sure of the curve, and beside it what rests on a low N, if anything does."""
     sure, low = zip(*(_pair(curve, level, levels) for level in levels), strict=True)
     of_all = (cells.latency(curve.times.max_latency_ns), Cell(f"{curve.times.recorded_ios:,}"))
-    yield _Column(curve.label, (*sure, *of_all), color)
+    yield _PlotColumn(curve.label, (*sure, *of_all), color)
     if any(cell.value is not None for cell in low):
-        yield _Column(f"{curve.label}, low n", (*low, Cell("-"), Cell("-")), color, style="dashed")
+        yield _PlotColumn(f"{curve.label}, low n", (*low, Cell("-"), Cell("-")), color, style="dashed")
 
 
-def _table(table_id: str, columns: Sequence[_Column], levels: Sequence[float]) -> Table:
+def _table(table_id: str, columns: Sequence[_PlotColumn], levels: Sequence[float]) -> Table:
     """A row for each level, and two for all I/Os."""
     heads = [*(_level_cell(level) for level in levels), Cell("100 (MRT)"), Cell("N of I/Os")]
     return rows_table(

@@ -9,7 +9,7 @@ from openpts.units import format_duration
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Plot, PlotName, heads_of, page, rows_table, values_of
 from openpts_pages.model import Axis, Cell, Page, Series, Table, Verdict
-from openpts_pts.wsat.pages import MEAN_COLOR, PRINTED_VALUES, Trajectory, log_figure
+from openpts_pts.wsat.pages import MEAN_COLOR, PRINTED_VALUES, SaturationCurve, log_figure
 
 _NUMBER: Final = "Plot X-WSAT-2"
 _BINS_PER_TICK: Final = 10
@@ -19,7 +19,9 @@ Points = Sequence[tuple[float, float]]
 """Intervals: minutes before the end, and IOPS."""
 
 
-def consistency_pages(course: Trajectory, title: str, points: Points, interval_ns: int) -> tuple[Page, ...]:
+def consistency_pages(
+    course: SaturationCurve, title: str, points: Points, interval_ns: int
+) -> tuple[Page, ...]:
     """``points`` are the intervals of the last hour, each ``interval_ns`` long."""
     last = PlotName(f"{course.prefix}-last", f"{_NUMBER}c", f"IOPS of the last 60 min (linear) - {title}")
     of_page = PlotName(last.id, "", f"WSAT Consistency - {title}")

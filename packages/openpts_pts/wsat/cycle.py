@@ -21,7 +21,7 @@ from openpts_pts.analysis.saturation import (
 from openpts_pts.shared.rounds.results import one_pass_of
 from openpts_pts.shared.tracking.other_minutes import other_minutes, other_minutes_verdicts
 from openpts_pts.wsat import WriteSaturationConditions
-from openpts_pts.wsat.pages import Trajectory
+from openpts_pts.wsat.pages import SaturationCurve
 
 PREFIX: Final = "wsat"
 
@@ -104,10 +104,10 @@ class SaturationCycle:
         return f"TC {c.sequential_tc if sequential else c.tc} / QD {c.sequential_qd if sequential else c.qd}"
 
     @property
-    def course(self) -> Trajectory:
+    def course(self) -> SaturationCurve:
         """What is plotted."""
         capacity_bytes = self.run.manifest.target.user_capacity_bytes
-        return Trajectory(self.prefix, self.workload.title, self.results, capacity_bytes, self.ended_by)
+        return SaturationCurve(self.prefix, self.workload.title, self.results, capacity_bytes, self.ended_by)
 
     @property
     def steady_words(self) -> str:

@@ -22,7 +22,7 @@ from openpts_pts.analysis.saturation import (
     PLATEAU_MINUTES,
     ZONE_PCT,
     SaturationResults,
-    Zones,
+    SaturationZones,
     spread_of,
 )
 from openpts_pts.shared.minutes_table import MinuteSpread, spread_columns
@@ -41,7 +41,7 @@ _SPREAD: Final = (
 )
 
 
-class Trajectory(Struct, frozen=True):
+class SaturationCurve(Struct, frozen=True):
     """One workload's stimulus to be plotted: ``prefix`` of page ids, capacity in bytes, ``ended_by``."""
 
     prefix: str
@@ -51,7 +51,7 @@ class Trajectory(Struct, frozen=True):
     ended_by: str
 
 
-class XAxis(Struct, frozen=True):
+class MinuteAxis(Struct, frozen=True):
     """What minutes are plotted over: the axis, and the place of a minute's end on it."""
 
     key: str
@@ -60,28 +60,28 @@ class XAxis(Struct, frozen=True):
     written: bool
 
 
-def along_time(course: Trajectory) -> XAxis:
+def along_time(course: SaturationCurve) -> MinuteAxis:
     """Elapsed time in s, min or h."""
     time = ticks.time_axis("Time", 0, max([minute.end_ns for minute in course.results.minutes], default=1))
-    return XAxis("time", time.axis, lambda minute: time.place(minute.end_ns), written=False)
+    return MinuteAxis("time", time.axis, lambda minute: time.place(minute.end_ns), written=False)
 
 
-def along_tgbw(course: Trajectory) -> XAxis:
+def along_tgbw(course: SaturationCurve) -> MinuteAxis:
     """Total gigabytes written, base 10."""
     return _along_amount(course, "tgbw", "Total GB written (TGBW)", GB)
 
 
-def along_fills(course: Trajectory) -> XAxis:
+def along_fills(course: SaturationCurve) -> MinuteAxis:
     """Bytes written over user capacity."""
     return _along_amount(course, "fills", "Total drive writes (fills)", course.capacity_bytes)
 
 
-def _along_amount(course: Trajectory, key: str, title: str, unit_bytes: int) -> XAxis:
+def _along_amount(course: SaturationCurve, key: str, title: str, unit_bytes: int) -> MinuteAxis:
     axis = ticks.span_axis(title, 0, course.results.written_bytes / unit_bytes)
-    return XAxis(key, axis, lambda minute: minute.written_bytes / unit_bytes, written=True)
+    return MinuteAxis(key, axis, lambda minute: minute.written_bytes / unit_bytes, written=True)
 
 
-def minutes_table(course: Trajectory, along: XAxis) -> Table:
+def minutes_table(course: SaturationCurve, along: MinuteAxis) -> Table:
     """A row per minute, in its place on the axis: what all plots over this axis are drawn from."""
     results = course.results
     spreads = spread_of(results.minutes, results.pieces)
@@ -106,7 +106,7 @@ _COLUMNS: Final = spread_columns(
 )
 
 
-def iops_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float | None) -> Page:
+def iops_page(course: SaturationCurve, along: MinuteAxis, name: PlotName, steady_at: float | None) -> Page:
     """IOPS of the minutes, with their lowest and highest interval."""
     if reason := _nothing(course, along):
         return page(name, Verdict(f"{name.title}: n/a ({reason}).", "fail"))
@@ -116,7 +116,7 @@ def iops_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float
     return page(name, plot.over(name, shown), _sentence(course), shown)
 
 
-def log_figure(course: Trajectory, name: PlotName) -> Figure | None:
+def log_figure(course: SaturationCurve, name: PlotName) -> Figure | None:
     """The whole stimulus over time on a logarithmic axis (ours); None if there is nothing to plot."""
     along = along_time(course)
     shown = minutes_table(course, along)
@@ -126,7 +126,9 @@ def log_figure(course: Trajectory, name: PlotName) -> Figure | None:
     return replace(plot, y=lambda values: ticks.log_axis("IOPS", values)).over(name, shown)
 
 
-def bandwidth_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: float | None) -> Page | None:
+def bandwidth_page(
+    course: SaturationCurve, along: MinuteAxis, name: PlotName, steady_at: float | None
+) -> Page | None:
     """Throughput of the minutes over the same axis; None if there is nothing to plot."""
     if _nothing(course, along):
         return None
@@ -138,7 +140,7 @@ def bandwidth_page(course: Trajectory, along: XAxis, name: PlotName, steady_at: 
     return page(name, plot.over(name, shown), where, mandatory=False)
 
 
-def response_times_page(course: Trajectory, name: PlotName) -> Page | None:
+def response_times_page(course: SaturationCurve, name: PlotName) -> Page | None:
     """ART, 99.999 % and MRT over drive fills, or time where nothing is written; IOPS below."""
     along = along_time(course) if _nothing(course, along_fills(course)) else along_fills(course)
     if _nothing(course, along):
@@ -167,8 +169,8 @@ def response_times_page(course: Trajectory, name: PlotName) -> Page | None:
 
 
 def _over_minutes(
-    course: Trajectory,
-    along: XAxis,
+    course: SaturationCurve,
+    along: MinuteAxis,
     shown: Table,
     axis_title: str,
     *,
@@ -188,7 +190,7 @@ def _over_minutes(
     )
 
 
-def _fall_text(course: Trajectory, shown: Table, column: int) -> str:
+def _fall_text(course: SaturationCurve, shown: Table, column: int) -> str:
     """``falls from 151,313 to 18,861 (12 %), half of it within 6.8 GB written``: first minute to last."""
     cells_of_minutes = zip(course.results.minutes, shown.rows, strict=True)
     means = [
@@ -209,7 +211,7 @@ def _steady(at: float | None) -> tuple[PlotRule, ...]:
     return () if at is None else (PlotRule("Steady State", at, "limit", axis="x"),)
 
 
-def _end(course: Trajectory, along: XAxis) -> tuple[PlotRule, ...]:
+def _end(course: SaturationCurve, along: MinuteAxis) -> tuple[PlotRule, ...]:
     """Which rule ended the stimulus, and where (10.2 step 2.2)."""
     minutes = course.results.minutes
     if not course.ended_by or not minutes:
@@ -217,7 +219,7 @@ def _end(course: Trajectory, along: XAxis) -> tuple[PlotRule, ...]:
     return (PlotRule(f"End: {course.ended_by}", along.of(minutes[-1]), "limit", axis="x"),)
 
 
-def _nothing(course: Trajectory, along: XAxis) -> str:
+def _nothing(course: SaturationCurve, along: MinuteAxis) -> str:
     """Why there is nothing to plot over an axis; empty if there is."""
     if not course.results.minutes:
         return "the stimulus never began"
@@ -226,12 +228,12 @@ def _nothing(course: Trajectory, along: XAxis) -> str:
     return ""
 
 
-def _sentence(course: Trajectory) -> Verdict:
+def _sentence(course: SaturationCurve) -> Verdict:
     """What ended the stimulus, and how far it came."""
     return Verdict(end_sentence(course), "info" if course.ended_by else "fail")
 
 
-def end_sentence(course: Trajectory) -> str:
+def end_sentence(course: SaturationCurve) -> str:
     """What ended the stimulus, after how long and how much."""
     results = course.results
     fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
@@ -241,7 +243,7 @@ def end_sentence(course: Trajectory) -> str:
 
 
 def stimulus_page(
-    run: Run, course: Trajectory, demand: str, cycle: int, conditions: WriteSaturationConditions
+    run: Run, course: SaturationCurve, demand: str, cycle: int, conditions: WriteSaturationConditions
 ) -> Page:
     """Purge, write cache, in the short form its pass, and what was applied after it."""
     page_id = f"{course.prefix}-preparation"
@@ -276,7 +278,7 @@ def stimulus_page(
     )
 
 
-def zones_page(course: Trajectory, page_id: str, title: str, state: str, *, is_from_fob: bool) -> Page:
+def zones_page(course: SaturationCurve, page_id: str, title: str, state: str, *, is_from_fob: bool) -> Page:
     """Plateau, transition and end zone with the rule that separates them.
 
     ``state`` is whether Steady State was found, in words.
@@ -310,7 +312,7 @@ def zones_page(course: Trajectory, page_id: str, title: str, state: str, *, is_f
     )
 
 
-def _items(zones: Zones, state: str, *, left: bool) -> list[tuple[str, str | Cell]]:
+def _items(zones: SaturationZones, state: str, *, left: bool) -> list[tuple[str, str | Cell]]:
     plateau_end = zones.plateau_minutes
     never_left = "n/a (plateau never left)"
     settled = "n/a (nothing settled)" if zones.settled_from is None else f"minute {zones.settled_from}"

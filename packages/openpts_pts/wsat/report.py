@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution
-from openpts.analysis.minutes import Piece, pieces_of
+from openpts.analysis.minutes import MeasuredInterval, pieces_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile
 from openpts.analysis.uncertainty import (
     STATE,
@@ -36,7 +36,7 @@ from openpts_pages import cells
 from openpts_pages.kit import PlotName, Required
 from openpts_pages.measure import Measure, Measured, Subject, measured
 from openpts_pages.model import Cell, Page, Verdict
-from openpts_pts.analysis.saturation import SaturationResults, Zones, whole_pieces
+from openpts_pts.analysis.saturation import SaturationResults, SaturationZones, whole_pieces
 from openpts_pts.shared.confidence_page import Applied, confidence_page, percentile_cell, times_figures
 from openpts_pts.shared.tracking.other_minutes import other_minutes_figures
 from openpts_pts.shared.transfer_size import with_transfer_size
@@ -45,7 +45,7 @@ from openpts_pts.wsat import WriteSaturationConditions
 from openpts_pts.wsat.consistency_pages import consistency_pages
 from openpts_pts.wsat.cycle import SaturationCycle
 from openpts_pts.wsat.pages import (
-    XAxis,
+    MinuteAxis,
     along_fills,
     along_tgbw,
     along_time,
@@ -70,13 +70,13 @@ _LEVEL_PCT: Final = 1.0
 _END_ZONE_MISSING: Final = "end zone not reached"
 
 
-def _of_zone(pieces: Sequence[Piece]) -> Uncertainty:
+def _of_zone(pieces: Sequence[MeasuredInterval]) -> Uncertainty:
     return of_rates(
         (one.start_ns, one.measured.elapsed_ns, one.measured.iops) for one in pieces if not one.rest
     )
 
 
-_ZONES: Final[tuple[Measure[Zones], ...]] = (
+_ZONES: Final[tuple[Measure[SaturationZones], ...]] = (
     Measure(
         "end_zone_iops",
         "{name}, end zone",
@@ -393,7 +393,7 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
     )
 
 
-def _steady_at(cycle: SaturationCycle, along: XAxis) -> float | None:
+def _steady_at(cycle: SaturationCycle, along: MinuteAxis) -> float | None:
     """The place of the minute in which steady state was found."""
     results, conditions = cycle.results, cycle.conditions
     if not results.steady or results.steady_round is None:

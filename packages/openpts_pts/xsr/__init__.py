@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.conditions import Conditions, StepCounts
-from openpts.fields.field import Field, Kind, Parameter
+from openpts.fields.field import Field, Parameter, ValueType
 from openpts.fields.kinds import DEPTH, SECONDS, THREADS, listed
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.condition_text import duration_text, workload_text
@@ -36,7 +36,7 @@ class AccessGroup(Struct, frozen=True):
         return f"{workload_text(self.workload)} at TC {self.tc} QD {self.qd} for {length}"
 
 
-def _of_groups(name: str, field: str, description: str, kind: Kind) -> Parameter:
+def _of_groups(name: str, field: str, description: str, kind: ValueType) -> Parameter:
     """One field of all access groups, in their order; several may have the same value."""
 
     def change(written: str, values: list[Any], conditions: Any) -> Any:

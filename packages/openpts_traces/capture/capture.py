@@ -42,7 +42,7 @@ NO_EBPF: Final = (
 )
 
 
-class CaptureOrder(Struct, frozen=True):
+class CaptureRequest(Struct, frozen=True):
     """What to capture.
 
     ``names`` is ``none``, ``hashed`` or ``plain``; ``buffer_kib`` of each processor, None for one that suits
@@ -103,7 +103,7 @@ class _Clocks(Struct, frozen=True):
 
 
 def capture(
-    order: CaptureOrder,
+    order: CaptureRequest,
     journal: Journal,
     roots: SystemRoots,
     goes_on: Callable[[], bool],
@@ -175,7 +175,7 @@ class _Loop(Struct):
 
 
 def _opened(
-    order: CaptureOrder, buffer_kib: int, journal: Journal, roots: SystemRoots, undo: ExitStack
+    order: CaptureRequest, buffer_kib: int, journal: Journal, roots: SystemRoots, undo: ExitStack
 ) -> tuple[Blktrace | Tracefs, OpenBackend, tuple[str, ...]]:
     missing = []
     for way in (Blktrace(), Tracefs()):
@@ -210,7 +210,7 @@ def _subjects(
     return [{"node": str(disk.node)} for disk in dict.fromkeys(device.disk for device in devices)]
 
 
-def _suitable_kib(order: CaptureOrder, roots: SystemRoots) -> int:
+def _suitable_kib(order: CaptureRequest, roots: SystemRoots) -> int:
     """For what arrives now in some seconds, all on one processor, within limits."""
     before = sum(device.ios() for device in order.devices)
     time.sleep(_RATE_S)
@@ -221,7 +221,7 @@ def _suitable_kib(order: CaptureOrder, roots: SystemRoots) -> int:
     return max(1024, min(max(kib, _LEAST_KIB), _MOST_KIB, room))
 
 
-def _live(order: CaptureOrder, way: Any, start_ns: int) -> "_native.LiveCapture":
+def _live(order: CaptureRequest, way: Any, start_ns: int) -> "_native.LiveCapture":
     native = {
         "way": way,
         "level": order.level,
@@ -236,7 +236,7 @@ def _live(order: CaptureOrder, way: Any, start_ns: int) -> "_native.LiveCapture"
         raise RecordError(str(error)) from error
 
 
-def _notes(order: CaptureOrder, way: str, start: _Clocks, end: _Clocks, buffer_kib: int) -> dict[str, str]:
+def _notes(order: CaptureRequest, way: str, start: _Clocks, end: _Clocks, buffer_kib: int) -> dict[str, str]:
     host = platform.uname()
     notes = {
         "captured": f"by {way} at the level of the {order.level}, on Linux {host.release}, {host.machine}",
@@ -256,7 +256,7 @@ def _notes(order: CaptureOrder, way: str, start: _Clocks, end: _Clocks, buffer_k
 
 
 def _finished(
-    order: CaptureOrder, live: "_native.LiveCapture", start: _Clocks, notes: dict[str, str]
+    order: CaptureRequest, live: "_native.LiveCapture", start: _Clocks, notes: dict[str, str]
 ) -> dict[str, int]:
     try:
         commands = live.commands()

@@ -15,14 +15,14 @@ from openpts.path_owners import exchangeable
 from openpts.programs import ProgramError, Reply, run_program
 from openpts.system_files import SystemRoots
 from openpts.temporary_folder import temporary_folder
-from openpts_traces.capture.capture import CaptureOrder, CaptureResult, capture
+from openpts_traces.capture.capture import CaptureRequest, CaptureResult, capture
 
 _SEED: Final = 1
 _OPENPTS: Final = "from openpts.cli.main import main; main()"
 _TIMEOUT_S: Final = 120.0
 
 
-class Phase(Struct, frozen=True):
+class PhaseLoad(Struct, frozen=True):
     """The load in one phase; processor time is that of the whole machine."""
 
     iops: float
@@ -33,9 +33,9 @@ class Phase(Struct, frozen=True):
 class Cost(Struct, frozen=True):
     """Three phases, and what the second differs by from the mean of the others."""
 
-    before: Phase
-    during: Phase
-    after: Phase
+    before: PhaseLoad
+    during: PhaseLoad
+    after: PhaseLoad
     lost: int
     cpu_share: float
 
@@ -55,7 +55,7 @@ class Cost(Struct, frozen=True):
         return self.during.cpu_us_per_io - (self.before.cpu_us_per_io + self.after.cpu_us_per_io) / 2
 
 
-def measure_cost(order: CaptureOrder, journal: Journal, roots: SystemRoots, seconds: float) -> Cost:
+def measure_cost(order: CaptureRequest, journal: Journal, roots: SystemRoots, seconds: float) -> Cost:
     """Read at random from the first device, three times as long as said; nothing is kept of the capture.
 
     Raises RunFailedError if the reads fail, RecordError for a folder that another user may exchange, and what
@@ -75,16 +75,16 @@ def measure_cost(order: CaptureOrder, journal: Journal, roots: SystemRoots, seco
 
 
 class _Load(Struct, frozen=True):
-    order: CaptureOrder
+    order: CaptureRequest
     seconds: float
 
-    def run(self) -> Phase:
+    def run(self) -> PhaseLoad:
         """Raises RunFailedError."""
         return _phase(self._answer())
 
     def run_captured(
-        self, order: CaptureOrder, journal: Journal, roots: SystemRoots
-    ) -> tuple[Phase, CaptureResult]:
+        self, order: CaptureRequest, journal: Journal, roots: SystemRoots
+    ) -> tuple[PhaseLoad, CaptureResult]:
         """The load while the capture is in progress. Raises RunFailedError."""
         answers: list[Reply | RunFailedError] = []
 
@@ -112,12 +112,12 @@ class _Load(Struct, frozen=True):
         return answer
 
 
-def _phase(answer: Reply) -> Phase:
+def _phase(answer: Reply) -> PhaseLoad:
     found: dict[str, Any] = json.loads(answer.stdout)
     total, cpu = found["total"], found["cpu"]
     busy_us = (
         (cpu["user_pct"] + cpu["sys_pct"]) / 100 * found["elapsed_seconds"] * (os.cpu_count() or 1) * 1e6
     )
-    return Phase(
+    return PhaseLoad(
         total["iops"], total["percentiles_ns"]["99"] / 1000, busy_us / total["ios"] if total["ios"] else 0.0
     )

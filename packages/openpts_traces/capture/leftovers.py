@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.journal import Entry, Journal
-from openpts.programs import Run
+from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots, boot_id
 from openpts_traces.capture import blktrace, tracefs
 
@@ -22,7 +22,7 @@ def noted(journal: Journal, subject: dict[str, str]) -> Iterator[None]:
     journal.remove(entry)
 
 
-def take_down(entry: Entry, roots: SystemRoots, run: Run) -> str:
+def take_down(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:
     """Take down what a killed capture has left. Raises OpenptsError."""
     del run
     if entry.owner.boot_id != boot_id(roots):

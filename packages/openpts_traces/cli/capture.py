@@ -19,9 +19,9 @@ from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.document import Document
-from openpts_traces.capture.capture import CaptureOrder, CaptureResult, CaptureState, capture
+from openpts_traces.capture.capture import CaptureRequest, CaptureResult, CaptureState, capture
 from openpts_traces.capture.captured_device import CapturedDevice, captured_devices, device_of_file
-from openpts_traces.capture.cost import Phase, measure_cost
+from openpts_traces.capture.cost import PhaseLoad, measure_cost
 from openpts_traces.capture.leftovers import BLOCK_TRACE
 from openpts_traces.capture.program import RunningProgram
 
@@ -52,9 +52,9 @@ class Captured(Document, frozen=True, kw_only=True, tag="openpts.capture/1"):
 class CaptureCost(Document, frozen=True, kw_only=True, tag="openpts.capture-cost/1"):
     """The same load without, with and without a capture; lost events and ``cpu_share`` are of the capture."""
 
-    before: Phase
-    during: Phase
-    after: Phase
+    before: PhaseLoad
+    during: PhaseLoad
+    after: PhaseLoad
     lost: int
     cpu_share: float
 
@@ -115,7 +115,7 @@ def capture_command(  # long: its parameters are the options
     """
     roots, journal = SystemRoots(), Journal.of_machine()
     captured = captured_devices([Path(node) for node in devices], roots)
-    order = CaptureOrder(
+    order = CaptureRequest(
         captured,
         out.absolute(),
         _level(level, captured),
@@ -148,7 +148,7 @@ def _level(level: str | None, devices: tuple[CapturedDevice, ...]) -> str:
     return level or ("queue" if made else "issue")
 
 
-def _check_file(order: CaptureOrder, roots: SystemRoots) -> None:
+def _check_file(order: CaptureRequest, roots: SystemRoots) -> None:
     if order.file.exists():
         raise UsageError(f"{order.file} exists: name another file with --out")
     refuse_run_folder(order.file)
@@ -188,7 +188,7 @@ def _teller(say: Callable[[str], None]) -> Callable[[CaptureState], None]:
     return tell
 
 
-def _print_result(order: CaptureOrder, result: CaptureResult, as_json: bool) -> None:
+def _print_result(order: CaptureRequest, result: CaptureResult, as_json: bool) -> None:
     summary = result.summary
     per_hour = summary["file_bytes"] / max(result.seconds, 1e-9) * 3600
     if as_json:
@@ -216,7 +216,7 @@ def _print_result(order: CaptureOrder, result: CaptureResult, as_json: bool) -> 
 
 
 def _print_cost(
-    order: CaptureOrder, journal: Journal, roots: SystemRoots, seconds: float | None, as_json: bool
+    order: CaptureRequest, journal: Journal, roots: SystemRoots, seconds: float | None, as_json: bool
 ) -> int:
     cost = measure_cost(order, journal, roots, seconds or 5.0)
     if as_json:

@@ -4,11 +4,13 @@ from typing import Final
 
 import click
 
-from openpts.cli.commands_on_demand import CommandsOnDemand, OnDemandInOrder, Place
+from openpts.cli.commands_on_demand import CommandPlace, CommandsOnDemand, OnDemandInOrder
 
 _COMMANDS: Final = {
-    "check": Place("openpts_traces.cli.trace_check:check", "Read a trace: what is wrong, and its figures."),
-    "convert": Place("openpts_traces.cli.trace_convert:convert", "Write a trace in another format."),
+    "check": CommandPlace(
+        "openpts_traces.cli.trace_check:check", "Read a trace: what is wrong, and its figures."
+    ),
+    "convert": CommandPlace("openpts_traces.cli.trace_convert:convert", "Write a trace in another format."),
 }
 
 

@@ -12,7 +12,7 @@ from openpts.errors import TraceError, UsageError
 from openpts.plugins import Kind, load, offers
 from openpts.units import NS_PER_S
 from openpts_traces.recipes import shipped_hint
-from openpts_traces.treatment import STDIN, OpenOptions, Poisson, RandomSpread, ReadOptions, Within
+from openpts_traces.treatment import STDIN, OpenOptions, PoissonSpread, RandomSpread, ReadOptions, Within
 
 ANY_ORDER: Final = "any"
 _HIGHEST_REORDER_S: Final = 1e9
@@ -87,7 +87,7 @@ class ReadArgs:
                 segments=self.segments,
                 iolog2_wait_as_manual=self.iolog2_wait == "manual",
                 column_map=None if self.columns is None else _text(self.columns),
-                spread=RandomSpread(Poisson(self.seed)) if self.spread == "poisson" else self.spread,
+                spread=RandomSpread(PoissonSpread(self.seed)) if self.spread == "poisson" else self.spread,
             ),
             reorder=_reorder(self.reorder),
             devices=devices,

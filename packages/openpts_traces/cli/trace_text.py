@@ -14,7 +14,7 @@ from openpts.escaped_text import visible
 from openpts.units import KIB, MB, NS_PER_S, format_capacity, format_significant
 from openpts.vocabulary.document import Document
 from openpts_traces import treatment
-from openpts_traces.treatment import Count, Damage, Figures, Gap, Header, Treated
+from openpts_traces.treatment import Count, Damage, Gap, TraceFigures, TraceHeader, Treated
 
 DAMAGED_EXIT_CODE: Final = 11
 """Records were damaged or lost, and the others were used."""
@@ -39,8 +39,8 @@ class TraceDocument(Document, frozen=True, kw_only=True, tag="openpts.trace/1"):
     gaps: tuple[Gap, ...]
     warnings: tuple[str, ...]
     meaning: str
-    figures: Figures | None
-    header: Header
+    figures: TraceFigures | None
+    header: TraceHeader
 
 
 class ProgressLine:
@@ -119,7 +119,7 @@ def _records(treated: Treated) -> Iterator[str]:
     yield from (f"note      {count:,}: {what}" for what, count in records.notes.items())
 
 
-def _figures(figures: Figures, ios: int) -> Iterator[str]:
+def _figures(figures: TraceFigures, ios: int) -> Iterator[str]:
     operations = figures.operations
     moved_bytes = sum(operations[name].bytes for name in ("read", "write") if name in operations)
     transfers = sum(operations[name].ios for name in ("read", "write") if name in operations)

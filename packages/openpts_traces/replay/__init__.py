@@ -14,7 +14,7 @@ from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import AMOUNT, DEPTH, SECONDS, SIZE, SWITCH, count, listed, one_of
 from openpts.fields.parsing import amount_bytes, number, pair
 from openpts.fields.readers import size_text
@@ -28,8 +28,8 @@ from openpts_traces.replay.trace_set import (
     IDLE,
     TRACES,
     Background,
-    Case,
     Idle,
+    ScoredTrace,
     ScoreSubject,
     background_word,
     hash_of,
@@ -58,7 +58,7 @@ _NOT_OF_A_SET: Final = (
 _KEYS: Final = "region=START-END in per cent of the drive, or mapping=WORD"
 
 
-class Zone(Struct, frozen=True, array_like=True):
+class MappedZone(Struct, frozen=True, array_like=True):
     """Bytes of the trace from ``start_bytes`` to before ``end_bytes``, and where they begin on the target."""
 
     start_bytes: int
@@ -121,16 +121,16 @@ def _mapping(word: str, text: str) -> Mapping:
     return Mapping(text)
 
 
-def _read_zone(name: str, word: str) -> Zone:
+def _read_zone(name: str, word: str) -> MappedZone:
     form = "START-END:TARGET, such as 0-1GiB:8GiB"
     traced, target = pair(name, word, ":", form)
     start, end = pair(name, traced, "-", form)
     sizes = (0 if text == "0" else amount_bytes(name, text) for text in (start, end, target))
-    return Zone(*sizes)
+    return MappedZone(*sizes)
 
 
-_TRACE: Final = Kind(str, _read_trace, _word, metavar="TRACE", beside=beside)
-_ZONE: Final = Kind(str, _read_zone, str, metavar="START-END:TARGET")
+_TRACE: Final = ValueType(str, _read_trace, _word, metavar="TRACE", beside=beside)
+_ZONE: Final = ValueType(str, _read_zone, str, metavar="START-END:TARGET")
 
 
 def _read_speed(name: str, value: float | str) -> str:
@@ -191,7 +191,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Field(
             "Speed",
             "Replay at this ratio to the traced time; above 1 is faster.",
-            Kind(float | str, _read_speed, metavar="RATIO"),
+            ValueType(float | str, _read_speed, metavar="RATIO"),
             examples=("2", "1/2"),
             text="speed {}",
         ),
@@ -222,7 +222,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         ),
     ] = Mapping.IDENTITY
     zone_table: Annotated[
-        tuple[Zone, ...],
+        tuple[MappedZone, ...],
         Field(
             "Zones",
             "Move bytes START to END of the trace to TARGET; I/Os outside of all zones are left out.",
@@ -392,10 +392,10 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         """With what each trace of a set is scored."""
         return loads(self.background, self.idle)
 
-    def cases(self) -> Iterator[Case]:
+    def cases(self) -> Iterator[ScoredTrace]:
         """All of a set that may have a score, in their order; a trace may have no background of its own."""
         pairs = ((trace, load) for trace in self.traces for load in self.loads)
-        return (Case(number, *pair) for number, pair in enumerate(pairs, start=1))
+        return (ScoredTrace(number, *pair) for number, pair in enumerate(pairs, start=1))
 
     def part_name(self, place: StepPlace) -> str | None:
         """The trace of a set with its load and its idle times."""

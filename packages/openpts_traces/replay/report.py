@@ -12,7 +12,7 @@ from openpts.units import NS_PER_US, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.replay import Conflicts, Preparation, ReplayMode
+from openpts.vocabulary.replay import Conflicts, ReplayMode, ReplayPreparation
 from openpts.vocabulary.sample import OperationSample
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_pages import cells
@@ -191,7 +191,9 @@ def _numbered(table_id: str, number: int) -> str:
     return table_id if number == 1 else f"{table_id}-{number}"
 
 
-def _trace_table(found: Preparation, trace: TraceFile, number: int, conditions: ReplayConditions) -> Table:
+def _trace_table(
+    found: ReplayPreparation, trace: TraceFile, number: int, conditions: ReplayConditions
+) -> Table:
     before, after, region = found.before, found.after, trace.region
     return items_table(
         _numbered("replay-trace", number),
@@ -327,7 +329,7 @@ def _comparison_page(results: ReplayResults, conditions: ReplayConditions) -> Pa
     return Page("replay-comparison", "Trace and Replay", tuple(blocks), mandatory=True)
 
 
-def _original_table(found: Preparation, typical: Pass, number: int) -> Table:
+def _original_table(found: ReplayPreparation, typical: Pass, number: int) -> Table:
     fit, played = typical.played.in_flight, typical.played
 
     def times(name: str, encoded: bytes | None, measured: OperationSample | None = None) -> list[Cell]:

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from openpts.analysis.run_comparison import RunSet
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.replay import Preparation, TraceScore, trace_score
+from openpts.vocabulary.replay import ReplayPreparation, TraceScore, trace_score
 from openpts.vocabulary.sample import Sample
 from openpts_traces.replay.passes import Pass, all_passes_of, distribution
 
@@ -26,7 +26,7 @@ class ReplayResults(Struct, frozen=True):
         )
 
     @property
-    def preparation(self) -> Preparation | None:
+    def preparation(self) -> ReplayPreparation | None:
         """What became of the first trace in the first pass."""
         return self.passes[0].replay.preparation if self.passes else None
 

@@ -29,7 +29,7 @@ from msgspec.structs import astuple, replace
 
 from openpts.errors import UsageError
 from openpts.procedures.kit.standard import Standard
-from openpts.trace_schedules import Plan, Prepared, Zones, prepared
+from openpts.trace_schedules import Prepared, SchedulePlan, ZoneMapping, prepared
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import ReplayMode
 from openpts.vocabulary.requests import (
@@ -47,7 +47,7 @@ from openpts.vocabulary.stop import STREAMS_END
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.set_results import passes_to_add, score_of_sample
 from openpts_traces.replay.steps import in_sequence, replayed, written_once
-from openpts_traces.replay.trace_set import Case
+from openpts_traces.replay.trace_set import ScoredTrace
 from openpts_traces.replay.traces import Mapping, Prefill, TraceFile
 
 # Three passes after everything that is touched was written.
@@ -106,10 +106,10 @@ def _boundary(percent: float, granule_bytes: int, user_capacity_bytes: int) -> i
 
 def _plan(
     conditions: ReplayConditions, trace: TraceFile, base_bytes: int, capacity_bytes: int, shift_bytes: int
-) -> Plan:
+) -> SchedulePlan:
     mapping = trace.mapping or conditions.mapping
-    zones = Zones(tuple(astuple(zone) for zone in conditions.zone_table))
-    return Plan(
+    zones = ZoneMapping(tuple(astuple(zone) for zone in conditions.zone_table))
+    return SchedulePlan(
         base_bytes=base_bytes,
         capacity_bytes=capacity_bytes,
         shift_bytes=shift_bytes,
@@ -200,14 +200,14 @@ def _set(conditions: ReplayConditions, user_capacity_bytes: int) -> ScriptPart[N
 
 
 def _schedules_of_case(
-    case: Case, conditions: ReplayConditions, user_capacity_bytes: int
+    case: ScoredTrace, conditions: ReplayConditions, user_capacity_bytes: int
 ) -> tuple[Prepared, ...] | None:
     """The trace, and what is replayed beside it; None where it has no background of its own."""
 
     def plan(path: str, ground: str) -> Prepared:
         return prepared(
             path,
-            Plan(
+            SchedulePlan(
                 capacity_bytes=user_capacity_bytes,
                 sector_bytes=conditions.sector_bytes,
                 mapping=conditions.mapping,

@@ -11,7 +11,7 @@ from openpts.vocabulary.replay import TraceScore, trace_score
 from openpts.vocabulary.sample import Sample
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.passes import Pass, passes_of, score_of
-from openpts_traces.replay.trace_set import FULL, Case, Idle, ScoreSubject
+from openpts_traces.replay.trace_set import FULL, Idle, ScoredTrace, ScoreSubject
 
 
 def score_of_sample(sample: Sample) -> float | None:
@@ -36,7 +36,7 @@ def passes_to_add(conditions: ReplayConditions, scores: Sequence[float | None]) 
 class Scored(Struct, frozen=True):
     """A trace with its load: the cold pass, which counts for nothing, and the warm ones."""
 
-    case: Case
+    case: ScoredTrace
     conditions: ReplayConditions
     cold: Pass
     warm: tuple[Pass, ...]
@@ -136,7 +136,7 @@ class ScoreResults(Struct, frozen=True):
 
     conditions: ReplayConditions
     scored: tuple[Scored, ...]
-    missing: tuple[Case, ...]
+    missing: tuple[ScoredTrace, ...]
 
     @property
     def overall(self) -> tuple[Overall, ...]:
@@ -188,7 +188,7 @@ def analyze(conditions: ReplayConditions, steps: Iterable[tuple[int, Sample]]) -
     for number, sample in steps:
         samples.setdefault(number, []).append(sample)
     scored: list[Scored] = []
-    missing: list[Case] = []
+    missing: list[ScoredTrace] = []
     for case in conditions.cases():
         passes = passes_of(samples.get(case.number, ()))
         warm = tuple(one for one in passes if one.number > 1)
@@ -199,7 +199,7 @@ def analyze(conditions: ReplayConditions, steps: Iterable[tuple[int, Sample]]) -
     return ScoreResults(conditions, tuple(scored), tuple(missing))
 
 
-def _lacks_background(case: Case, scored: Iterable[Scored]) -> bool:
+def _lacks_background(case: ScoredTrace, scored: Iterable[Scored]) -> bool:
     """Whether the trace has no background of its own, as it shows alone."""
     if case.load.background is None or case.load.background.trace is not None:
         return False

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.errors import UsageError, failing_as
-from openpts.fields.field import Kind
+from openpts.fields.field import ValueType
 from openpts.fields.parsing import refuse
 from openpts.fields.readers import without_repeats
 from openpts.units import NS_PER_MS
@@ -59,7 +59,7 @@ class ScoreSubject(Struct, frozen=True):
         return f"with {self.background} background, {self.idle}"
 
 
-class Case(Struct, frozen=True):
+class ScoredTrace(Struct, frozen=True):
     """What has a score of its own; ``number`` is that of its steps."""
 
     number: int
@@ -99,7 +99,7 @@ def full_set() -> tuple[TraceFile, ...]:
     return _traces("traces", ["full"])
 
 
-TRACES: Final = Kind(
+TRACES: Final = ValueType(
     list[str],
     _traces,
     lambda traces: "full" if traces == full_set() else ",".join(trace.path for trace in traces),
@@ -122,7 +122,7 @@ def background_word(chosen: Background | None) -> str:
     return _OWN if chosen.trace is None else chosen.trace.path
 
 
-BACKGROUND: Final = Kind(str, _background, metavar="own|none|TRACE", beside=_beside)
+BACKGROUND: Final = ValueType(str, _background, metavar="own|none|TRACE", beside=_beside)
 
 
 def _idle(name: str, word: str) -> Idle:
@@ -153,4 +153,4 @@ def hash_of(traces: Sequence[TraceFile]) -> str:
     return f"SHA-256 {hashlib.sha256(hashes.encode()).hexdigest()} of {len(traces)} traces"
 
 
-IDLE: Final = Kind(str, _idle, _idle_word, "full|busy-only|MS")
+IDLE: Final = ValueType(str, _idle, _idle_word, "full|busy-only|MS")

@@ -25,7 +25,7 @@ Listed = tuple[bytes, bytes, bytes]
 """Device, inode and path of a mapped file, as the kernel's list has them."""
 
 
-class Mapping(Struct, frozen=True):
+class MappedFile(Struct, frozen=True):
     """A file or node that is mapped. ``link`` leads to it; ``inode`` is what the kernel's list says of it.
 
     The list knows a file system by the number of its super block, which on btrfs is not that of stat.
@@ -36,7 +36,7 @@ class Mapping(Struct, frozen=True):
     listed: Listed
 
 
-def _mappings(process: Path, unrelated: Set[Listed]) -> Iterator[Mapping]:
+def _mappings(process: Path, unrelated: Set[Listed]) -> Iterator[MappedFile]:
     """One for each file that a process, by its folder in /proc, has mapped, but ``unrelated`` ones.
 
     Raises OSError.
@@ -52,7 +52,7 @@ def _mappings(process: Path, unrelated: Set[Listed]) -> Iterator[Mapping]:
         first, end = (int(address, 16) for address in addresses.split(b"-"))
         major, minor = (int(number, 16) for number in device.split(b":"))
         link = process / f"map_files/{first:x}-{end:x}"
-        yield Mapping(link, (f"{major}:{minor}", int(inode)), listed)
+        yield MappedFile(link, (f"{major}:{minor}", int(inode)), listed)
 
 
 _CONTROLLER: Final = re.compile(r"nvme[0-9]+")

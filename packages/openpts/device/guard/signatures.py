@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.errors import failing_as
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.system_files import printable, read_lines
 
 _TIMEOUT_S: Final = 30
@@ -21,7 +21,7 @@ class SignatureSearchError(Exception):
     """The signatures of a drive can't be read; the text says why."""
 
 
-def find_signatures(node: Path, run: Run = run_program) -> tuple[str, ...]:
+def find_signatures(node: Path, run: ProgramRunner = run_program) -> tuple[str, ...]:
     """Signatures on a disk as wipefs of util-linux sees them, such as ``gpt at 0x200``; reads only.
 
     Raises SignatureSearchError if wipefs is missing, fails, takes too long or answers in riddles.

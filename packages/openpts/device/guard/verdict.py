@@ -19,7 +19,7 @@ class Safety(StrEnum):
     UNKNOWN = "unknown"
 
 
-class Verdict(Struct, frozen=True):
+class GuardVerdict(Struct, frozen=True):
     """``refusals`` are those of the guard's rules; ``unknown`` is the reason why they can't be judged."""
 
     refusals: tuple[Refusal, ...] = ()
@@ -38,9 +38,9 @@ class Verdict(Struct, frozen=True):
         return str(self.refusals[0]) if self.refusals else self.unknown
 
 
-def verdict_on(target: Target, roots: SystemRoots) -> Verdict:
+def verdict_on(target: Target, roots: SystemRoots) -> GuardVerdict:
     """What the guard would say of a target now, but for the operator's word; opens it for reading at most."""
     try:
-        return Verdict(check(target, roots))
+        return GuardVerdict(check(target, roots))
     except (RefusedError, TargetError) as error:
-        return Verdict(unknown=str(error))
+        return GuardVerdict(unknown=str(error))

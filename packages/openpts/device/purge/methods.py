@@ -17,7 +17,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import PluginError, UsageError
 from openpts.plugins import Kind, Offer, calling, listing, load, offers
-from openpts.programs import Reply, Run, run_program
+from openpts.programs import ProgramRunner, Reply, run_program
 from openpts.vocabulary.facts import Facts
 
 
@@ -51,7 +51,9 @@ def methods() -> Iterator[PurgeMethod]:
             yield Unusable(name, error)
 
 
-def capabilities(device: BlockDevice, run: Run = run_program) -> tuple[tuple[PurgeMethod, Capability], ...]:
+def capabilities(
+    device: BlockDevice, run: ProgramRunner = run_program
+) -> tuple[tuple[PurgeMethod, Capability], ...]:
     """Each method with whether the drive has it, the best first; asks the drive and changes nothing."""
     once = _each_question_once(run)
     found = [_asked(method, once, device) for method in methods()]
@@ -91,7 +93,7 @@ def _loaded(name: str, offer: Offer | None) -> PurgeMethod:
     return method
 
 
-def _asked(method: PurgeMethod, run: Run, device: BlockDevice) -> tuple[PurgeMethod, Capability]:
+def _asked(method: PurgeMethod, run: ProgramRunner, device: BlockDevice) -> tuple[PurgeMethod, Capability]:
     offer = _offered()[method.name]
     if offer is None or isinstance(method, Unusable):
         return method, method.capability(device)
@@ -103,7 +105,7 @@ def _asked(method: PurgeMethod, run: Run, device: BlockDevice) -> tuple[PurgeMet
         return broken, broken.capability(device)
 
 
-def _each_question_once(run: Run) -> Run:
+def _each_question_once(run: ProgramRunner) -> ProgramRunner:
     """Methods of one kind of drive ask the same: what is answered holds for all of one look."""
     answers: dict[tuple[str, ...], Reply] = {}
 
@@ -116,7 +118,7 @@ def _each_question_once(run: Run) -> Run:
     return ask
 
 
-def _asking_by(run: Run, method: PurgeMethod) -> PurgeMethod:
+def _asking_by(run: ProgramRunner, method: PurgeMethod) -> PurgeMethod:
     """The method with another way to run programs, for those that do."""
     if isinstance(method, Struct) and "run" in method.__struct_fields__:
         return replace(method, run=run)

@@ -20,7 +20,7 @@ from openpts.errors import PurgeError, failing_as
 MARKED_PLACES: Final = 64
 
 
-class Mark(Struct, frozen=True):
+class MarkedSector(Struct, frozen=True):
     """One sector: its bytes, random ones where we wrote them, and its offset."""
 
     offset_bytes: int
@@ -44,12 +44,12 @@ def choose_places(capacity_bytes: int, sector_bytes: int, count: int = MARKED_PL
     return tuple(sector * sector_bytes for sector in sorted((0, sectors - 1, *between)))
 
 
-def write_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Mark, ...]:
+def write_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[MarkedSector, ...]:
     """Write a mark at each place and read all of them back.
 
     Raises OSError if a transfer fails or a mark can't be read back as it was written.
     """
-    marks = tuple(Mark(offset, os.urandom(sector_bytes)) for offset in places)
+    marks = tuple(MarkedSector(offset, os.urandom(sector_bytes)) for offset in places)
     with aligned_buffer(sector_bytes) as buffer:
         for mark in marks:
             buffer[:] = mark.content
@@ -59,36 +59,36 @@ def write_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Ma
     return marks
 
 
-def read_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Mark, ...]:
+def read_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[MarkedSector, ...]:
     """What the places hold, without those that can't be read."""
-    found: list[Mark] = []
+    found: list[MarkedSector] = []
     for place in places:
         with suppress(OSError):
-            found += _read(fd, (Mark(place, bytes(sector_bytes)),))
+            found += _read(fd, (MarkedSector(place, bytes(sector_bytes)),))
     return tuple(found)
 
 
-def count_changed(fd: int, marks: tuple[Mark, ...]) -> int:
+def count_changed(fd: int, marks: tuple[MarkedSector, ...]) -> int:
     """How many of the places no longer hold their mark. Raises OSError if one can't be read."""
     return sum(now.content != mark.content for now, mark in zip(_read(fd, marks), marks, strict=True))
 
 
-def _count_blank(fd: int, marks: tuple[Mark, ...]) -> int:
+def _count_blank(fd: int, marks: tuple[MarkedSector, ...]) -> int:
     """How many of the places are all zeros or all ones. Raises OSError if one can't be read."""
     return sum(now.is_blank for now in _read(fd, marks))
 
 
-def _read(fd: int, marks: tuple[Mark, ...]) -> Iterator[Mark]:
+def _read(fd: int, marks: tuple[MarkedSector, ...]) -> Iterator[MarkedSector]:
     """What is at the places of marks now."""
     if not marks:
         return
     with aligned_buffer(len(marks[0].content)) as buffer:
         for mark in marks:
             _check_length(os.preadv(fd, [buffer], mark.offset_bytes), mark)
-            yield Mark(mark.offset_bytes, bytes(buffer))
+            yield MarkedSector(mark.offset_bytes, bytes(buffer))
 
 
-def _check_length(transferred_bytes: int, mark: Mark) -> None:
+def _check_length(transferred_bytes: int, mark: MarkedSector) -> None:
     # a drive that was pulled out answers reads with 0 bytes and no error
     if transferred_bytes != len(mark.content):
         text = f"{transferred_bytes} of {len(mark.content)} bytes transferred at byte {mark.offset_bytes}"
@@ -112,14 +112,14 @@ class Proof(Struct, frozen=True):
         return self.marks - self.marks_changed + self.others - self.others_changed
 
 
-class Evidence(Struct, frozen=True):
+class SampledSectors(Struct, frozen=True):
     """Places all over a target with what they held before its purge.
 
     ``unreadable`` are places of a locked drive that could not be read then: they must be afterwards.
     """
 
-    marks: tuple[Mark, ...]
-    others: tuple[Mark, ...]
+    marks: tuple[MarkedSector, ...]
+    others: tuple[MarkedSector, ...]
     unreadable: tuple[int, ...] = ()
 
     @classmethod
@@ -148,7 +148,7 @@ class Evidence(Struct, frozen=True):
         others = read_marks(target.fd, places, facts.sector_bytes)
         readable = {mark.offset_bytes for mark in others}
         unreadable = tuple(place for place in places if place not in readable)
-        marks: list[Mark] = []
+        marks: list[MarkedSector] = []
         for place in sorted(readable):
             with suppress(OSError):
                 marks += write_marks(target.fd, (place,), facts.sector_bytes)
@@ -158,7 +158,7 @@ class Evidence(Struct, frozen=True):
 
     def compare(self, target: OpenTarget) -> Proof:
         """What is left of it on a target after its purge. Raises PurgeError if it can't be read."""
-        opened = tuple(Mark(place, bytes(target.facts.sector_bytes)) for place in self.unreadable)
+        opened = tuple(MarkedSector(place, bytes(target.facts.sector_bytes)) for place in self.unreadable)
         try:
             return Proof(
                 marks=len(self.marks) + len(opened),

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from openpts.device.purge.choose import ChosenMethods, choose
 from openpts.device.purge.file_blocks import FileBlocks
 from openpts.device.purge.method import ByPsid, Progress, PurgeMethod
-from openpts.device.purge.proof import Evidence, Proof
+from openpts.device.purge.proof import Proof, SampledSectors
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, PurgeImpossibleError
 from openpts.vocabulary.facts import PurgeAttempt, PurgeReport
@@ -92,7 +92,7 @@ def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
 def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock: PurgeClock) -> PurgeReport:
     """One method and its proof. Raises PurgeError."""
     status_before = method.status(target)  # of the drive as it came: marks take space too
-    evidence = Evidence.of_locked(target) if target.is_locked else Evidence.gather(target)
+    evidence = SampledSectors.of_locked(target) if target.is_locked else SampledSectors.gather(target)
     started_at, started_ns = clock.now(), clock.monotonic_ns()
     detail = method.carry_out(target, progress)
     duration_ns = clock.monotonic_ns() - started_ns

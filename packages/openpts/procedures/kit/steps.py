@@ -30,7 +30,7 @@ M_contra = TypeVar("M_contra", contravariant=True)  # a metric of whatever has f
 T = TypeVar("T")
 S = TypeVar("S")
 K = TypeVar("K")
-R = TypeVar("R", bound="Ordered")
+R = TypeVar("R", bound="Sortable")
 C = TypeVar("C", bound=Hashable)
 
 Row = tuple[Stimulus, T]
@@ -39,7 +39,7 @@ Key = Callable[[Stimulus], S]
 """What steps are arranged by."""
 
 
-class Ordered(Protocol):
+class Sortable(Protocol):
     """What rows are sorted by: numbers, texts, or tuples of these."""
 
     def __lt__(self, other: Any, /) -> bool:

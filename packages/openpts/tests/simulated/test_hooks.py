@@ -19,7 +19,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.runner.events import Event, PurgeStarted, RunEnded, StepFinished
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
 from openpts.vocabulary.hook import Hook, HookPoint, HookRun
 from tests.support.killed_run import small
@@ -27,7 +27,7 @@ from tests.support.manual import ROOT
 from tests.support.page_blocks import rows, tables
 
 
-def order_with(tmp_path: Path, *hooks: str, limit_s: float = 20.0) -> Order:
+def order_with(tmp_path: Path, *hooks: str, limit_s: float = 20.0) -> RunSettings:
     """A throughput test of two cycles, on a drive that follows a script, with these hooks."""
     return replace(small(tmp_path), hooks=hooks, hook_limit_s=limit_s)
 

@@ -15,7 +15,7 @@ from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.command_run import (
-    CommandOrder,
+    CommandRequest,
     CommandRun,
     FileSystemReport,
     PrepareFileSystem,
@@ -28,7 +28,7 @@ from openpts_drives.mounted.directory import DirectoryTarget, refuse_scheme
 
 
 class CommandDriver(Driver):
-    """Carries out PrepareFileSystem and CommandOrder, and no steps."""
+    """Carries out PrepareFileSystem and CommandRequest, and no steps."""
 
     def __init__(self, test: Procedure) -> None:
         super().__init__(test)
@@ -56,7 +56,7 @@ class CommandDriver(Driver):
         command = script.send(None)
         assert isinstance(device, MountedDevice)  # noqa: S101 opened as such
         assert isinstance(prepare, PrepareFileSystem)  # noqa: S101 the script is that of such a test
-        assert isinstance(command, CommandOrder)  # noqa: S101 likewise
+        assert isinstance(command, CommandRequest)  # noqa: S101 likewise
         device.check(prepare.order, command.arguments)
         self._mounted: MountedDevice = device
 
@@ -67,7 +67,7 @@ class CommandDriver(Driver):
 
     def answer(self, request: DriverRequest, runner: ScriptRunner) -> CommandRun | None:
         """See the base. Raises RunFailedError where a program does not end well."""
-        if isinstance(request, CommandOrder):
+        if isinstance(request, CommandRequest):
             return self._run(request, runner)
         assert isinstance(request, PrepareFileSystem)  # noqa: S101 the scripts ask for nothing else
         runner.write_down()
@@ -78,7 +78,7 @@ class CommandDriver(Driver):
         runner.emit(FileSystemPrepared(report))
         return None
 
-    def _run(self, order: CommandOrder, runner: ScriptRunner) -> CommandRun:
+    def _run(self, order: CommandRequest, runner: ScriptRunner) -> CommandRun:
         runner.pause.until_written()
         runner.check_device()
         runner.emit(CommandStarted(order))
@@ -104,7 +104,7 @@ class CommandDriver(Driver):
 
     def recorded(self, request: DriverRequest, manifest: Manifest) -> tuple[DriverAnswer | None, ...]:
         """See the base; of runs of the program only one that came to its end."""
-        if isinstance(request, CommandOrder):
+        if isinstance(request, CommandRequest):
             which, runs = (request.kind, request.number), manifest.command_runs
             return tuple(one for one in runs if one.stands and (one.kind, one.number) == which)
         return (None,) if manifest.file_systems else ()
@@ -112,9 +112,9 @@ class CommandDriver(Driver):
     def bring_back(self, before: Manifest, cut: Interruption, runner: ScriptRunner) -> None:
         """A mount lasts no longer than its process, and what was read last is in no cache any more."""
         self._file_systems, self._command_runs = list(before.file_systems), list(before.command_runs)
-        if isinstance(cut.next, CommandOrder):
+        if isinstance(cut.next, CommandRequest):
             for request in (answered.request for answered in cut.kept):
-                conditions = isinstance(request, CommandOrder) and request.kind is RunKind.CONDITIONING
+                conditions = isinstance(request, CommandRequest) and request.kind is RunKind.CONDITIONING
                 if conditions or isinstance(request, PrepareFileSystem):
                     runner.repeat(request)
 

@@ -26,12 +26,12 @@ from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.command_run import (
-    CommandOrder,
+    CommandRequest,
     CommandRun,
-    FigureOrder,
-    FileSystemOrder,
     FileSystemReport,
+    FileSystemSettings,
     FileSystemType,
+    PrintedFigure,
     RunKind,
 )
 from openpts.vocabulary.consent import Consent
@@ -128,7 +128,7 @@ class MountedDevice(PhysicalDevice):
             return str(error)
         return PhysicalDevice.put_back(self)
 
-    def check(self, order: FileSystemOrder, arguments: Sequence[str]) -> None:
+    def check(self, order: FileSystemSettings, arguments: Sequence[str]) -> None:
         """Raise OpenptsError where a program can't run here, before anything is changed."""
         if self.directory is None:
             PreparedDrive.check(order)
@@ -149,7 +149,7 @@ class MountedDevice(PhysicalDevice):
                 f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
             )
 
-    def prepare(self, order: FileSystemOrder) -> FileSystemReport:
+    def prepare(self, order: FileSystemSettings) -> FileSystemReport:
         """Bring the file system into the state for the first run. Raises TargetError."""
         if self.directory is None:
             assert self.prepared is not None  # noqa: S101 one of both is there
@@ -170,7 +170,7 @@ class MountedDevice(PhysicalDevice):
         assert self.prepared.device is not None  # noqa: S101 prepare was called
         return None if self._is_raw else self.prepared.directory, self.prepared.device
 
-    def run(self, order: CommandOrder, folder: Path, index: int, attempt: int) -> CommandRun:
+    def run(self, order: CommandRequest, folder: Path, index: int, attempt: int) -> CommandRun:
         """Run the program once; what it prints is in the run folder. Raises OpenptsError if it can't start.
 
         ``index`` counts all runs of the record, from 1.
@@ -295,7 +295,7 @@ def _failure(ended: Ended) -> str:
     return f"ended with exit status {ended.status}" if ended.status else ""
 
 
-def _figure(order: FigureOrder | None, ended: Ended) -> tuple[float | None, str]:
+def _figure(order: PrintedFigure | None, ended: Ended) -> tuple[float | None, str]:
     """The figure of the last match in the output, or in what it says of errors; or why there is none."""
     if order is None:
         return None, ""

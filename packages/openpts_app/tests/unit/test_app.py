@@ -13,18 +13,18 @@ from openpts.parameters.contradictions import contradictions
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.command_run import (
-    CommandOrder,
+    CommandRequest,
     CommandRun,
     DeviceCounts,
-    FigureOrder,
     FileSystemType,
     PrepareFileSystem,
+    PrintedFigure,
     RunKind,
 )
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import CycleFinished
 from openpts_app.app import AppConditions
-from openpts_app.app.results import Bound, bound_of, results_of
+from openpts_app.app.results import LimitedBy, bound_of, results_of
 
 _TEST = PROCEDURES["app"]
 _SECOND = 10**9
@@ -49,7 +49,7 @@ def driven(conditions: AppConditions, seconds: Sequence[float]) -> list[str]:
     try:
         while True:
             answer = None
-            if isinstance(request, CommandOrder):
+            if isinstance(request, CommandRequest):
                 asked.append(f"{request.kind} {request.number}")
                 elapsed = seconds[min(count, len(seconds) - 1)]
                 count += 1
@@ -113,17 +113,17 @@ def replace_run(run: CommandRun, failure: str) -> CommandRun:
 @pytest.mark.parametrize(
     ("cpu_pct", "busy_pct", "bound"),
     [
-        (100, 0, Bound.CPU),
-        (70, 49, Bound.CPU),
-        (69, 0, Bound.NEITHER),
-        (49, 70, Bound.DRIVE),
-        (0, 100, Bound.DRIVE),
-        (0, 69, Bound.NEITHER),
-        (90, 90, Bound.NEITHER),
-        (50, 70, Bound.NEITHER),
-        (70, 50, Bound.NEITHER),
-        (5, 5, Bound.NEITHER),
-        (800, 30, Bound.CPU),
+        (100, 0, LimitedBy.CPU),
+        (70, 49, LimitedBy.CPU),
+        (69, 0, LimitedBy.NEITHER),
+        (49, 70, LimitedBy.DRIVE),
+        (0, 100, LimitedBy.DRIVE),
+        (0, 69, LimitedBy.NEITHER),
+        (90, 90, LimitedBy.NEITHER),
+        (50, 70, LimitedBy.NEITHER),
+        (70, 50, LimitedBy.NEITHER),
+        (5, 5, LimitedBy.NEITHER),
+        (800, 30, LimitedBy.CPU),
     ],
 )
 def test_what_a_run_is_bound_by(cpu_pct, busy_pct, bound) -> None:
@@ -146,7 +146,7 @@ def test_what_a_run_is_bound_by(cpu_pct, busy_pct, bound) -> None:
 )
 def test_a_figure_is_a_name_a_pattern_and_a_unit(text, figure) -> None:
     found = given(figure=text).figure
-    assert found == FigureOrder(*figure)
+    assert found == PrintedFigure(*figure)
     assert str(found) == text
 
 

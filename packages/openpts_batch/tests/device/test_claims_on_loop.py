@@ -16,7 +16,7 @@ from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.errors import RefusedError
 from openpts.record.manifest import RunState
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
@@ -176,7 +176,7 @@ def test_a_suite_keeps_its_drive_between_its_tests(
     consent = Consent(confirm_device_path=str(node))
     seen = []
 
-    def run_test(_test: object, order: Order, _listeners: object) -> None:
+    def run_test(_test: object, order: RunSettings, _listeners: object) -> None:
         with open_target(parse_target(order.target), order.consent, roots):
             pass
 
@@ -194,7 +194,9 @@ def test_a_suite_keeps_its_drive_between_its_tests(
                 seen.append(said.split())
 
     monkeypatch.setattr(in_turn, "run_test", run_test)
-    order = Order(str(node), DriveClass.ENTERPRISE, lambda c: c, consent, PurgeChoice.AUTO, People(), ())
+    order = RunSettings(
+        str(node), DriveClass.ENTERPRISE, lambda c: c, consent, PurgeChoice.AUTO, People(), ()
+    )
     parts = [SuitePart(PTS[name], order) for name in ("iops", "hir")]
     whole = suite_of(*(part.entry(number) for number, part in enumerate(parts)), target=str(node))
     Watched(folder=tmp_path, batch=whole, parts=parts).run()

@@ -13,7 +13,7 @@ from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.fleet.configuration import read_fleet
-from openpts_batch.fleet.host_journal import HostJournal, Note
+from openpts_batch.fleet.host_journal import HostJournal, RunNote
 from openpts_batch.fleet.host_side import HostSide
 from openpts_batch.fleet.observation import Observation
 from tests.support.openpts_process import Ended, openpts, start_openpts
@@ -80,7 +80,7 @@ def waits_for(process: "subprocess.Popen[str]", lock: Path) -> bool:
 
 
 def attempts(host: Host, run_id: str) -> int:
-    return len((host.journal.note_of(run_id) or Note()).starts)
+    return len((host.journal.note_of(run_id) or RunNote()).starts)
 
 
 def test_a_run_that_is_complete_is_not_started_again(host: Host) -> None:

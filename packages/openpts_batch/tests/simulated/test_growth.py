@@ -30,7 +30,7 @@ from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.batch_index import write_batch_index
 from openpts_batch.side_by_side import new_batch
 from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.limits.baseline import gated_runs
 from openpts_compare.limits.judge import judge
 from openpts_compare.limits.limits_file import parse_limits
@@ -62,7 +62,7 @@ Work = Callable[[Run], object]
 
 def compared(run: Run) -> None:
     again = replace(run, folder=run.folder / "again")
-    build_comparison(compare_runs([Entry(run), Entry(again)]))
+    build_comparison(compare_runs([NamedRun(run), NamedRun(again)]))
 
 
 WORK: dict[str, Work] = {

@@ -16,7 +16,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
 from openpts.report.summary import summarize
 from openpts.runner.events import CycleEnded, Event, Listener, RunEnded, StepFinished
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.run import FinishedRun, run_test
 from openpts_batch import in_turn
 from tests.support.killed_run import Killed, nth
@@ -112,7 +112,7 @@ def killed(module: object, folder: Path, kept: Path, at: Callable[[Event], bool]
     """Keeps the folder as a kill at this moment would leave it."""
     listener = Killed(folder, kept, at=at)
 
-    def heard(test: Procedure, order: Order, listeners: list[Listener]) -> FinishedRun:
+    def heard(test: Procedure, order: RunSettings, listeners: list[Listener]) -> FinishedRun:
         return run_test(test, order, [listener.on_event, *listeners])
 
     with pytest.MonkeyPatch.context() as patch:

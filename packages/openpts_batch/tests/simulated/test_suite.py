@@ -24,7 +24,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Event, Listener, StepsStarted
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.people import People
@@ -231,7 +231,7 @@ def phase(name: str, preset: Path) -> SuitePart:
     def adjust(standard: Any) -> Any:
         return conditions_of(Given({"time_scale": "1/600"}, {"time_scale": "--time-scale"}), standard)
 
-    order = Order(
+    order = RunSettings(
         target=f"sim:{preset}",
         drive_class=DriveClass.ENTERPRISE,
         adjust=adjust,

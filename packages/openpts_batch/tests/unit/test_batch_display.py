@@ -46,7 +46,7 @@ def entries(count: int) -> list[BatchEntry]:
 def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
     running = replace(first, state=RunState.RUNNING, cpus="0-3")
     refused = replace(second, state=RunState.REFUSED, exit_code=3, reason="/dev/nvme2n1 doesn't exist")
-    target = lines.Target(
+    target = lines.TargetLine(
         path="",
         name="",
         kind="",
@@ -57,7 +57,7 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         sector_bytes=512,
         simulated=None,
     )
-    started = lines.RunStarted(
+    started = lines.RunStartedLine(
         at=AT,
         run="",
         folder="",
@@ -72,8 +72,8 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         host_limits=(),
         plan=(),
     )
-    phase = lines.PhaseStarted(at=AT, cycle=1, phase=Phase.ROUND, number=3, stimuli=("x",), most=None)
-    step = lines.StepFinished(
+    phase = lines.PhaseStartedLine(at=AT, cycle=1, phase=Phase.ROUND, number=3, stimuli=("x",), most=None)
+    step = lines.StepFinishedLine(
         at=AT,
         place=PLACE,
         stimulus="x",
@@ -85,7 +85,7 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         errors=0,
         failure=None,
     )
-    progress = lines.Progress(
+    progress = lines.RunProgressLine(
         at=AT,
         place=PLACE,
         step_elapsed_ns=1,
@@ -99,17 +99,17 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         left_bounded=False,
         drive_fills=None,
     )
-    limited = lines.HostLimited(
+    limited = lines.HostLimitedLine(
         at=AT,
         place=PLACE,
         limited_ns={"processor": 2_000_000_000},
         judged_ns=3_000_000_000,
         evidence=("the hypervisor gave the engine's processors to others",),
     )
-    hang = lines.Note(at=AT, topic="io_hangs", text="a read hangs for 4 s")
+    hang = lines.NoteLine(at=AT, topic="io_hangs", text="a read hangs for 4 s")
     told = (
         started,
-        lines.PurgeStarted(at=AT),
+        lines.PurgeStartedLine(at=AT),
         phase,
         step,
         step,
@@ -122,7 +122,7 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
     return [EntryChanged(0, running), EntryChanged(1, refused), *(EntryOutput(0, line) for line in told)]
 
 
-def changed_number(phase: lines.PhaseStarted) -> lines.PhaseStarted:
+def changed_number(phase: lines.PhaseStartedLine) -> lines.PhaseStartedLine:
     """The next round: the same phase, no news in a log."""
     return replace(phase, number=4)
 

@@ -16,7 +16,7 @@ from openpts_check.cli.check import check
 from openpts_check.cli.endurance import EnduranceDocument, endurance_lines
 from openpts_check.endurance import Endurance
 from openpts_check.fuller import amplification_when_full
-from openpts_check.load import S_PER_DAY, Program, Rate, like
+from openpts_check.load import S_PER_DAY, LoadProgram, Rate, like
 from openpts_check.worn import Stretch, WornDrive
 
 DAYS_PER_YEAR = 365
@@ -65,7 +65,7 @@ def test_rates_in_words(text, bytes_per_s) -> None:
 
 
 def test_a_program_is_one_word_with_its_arguments() -> None:
-    assert like("sh -c 'sleep 1; true'", TB) == Program(("sh", "-c", "sleep 1; true"))
+    assert like("sh -c 'sleep 1; true'", TB) == LoadProgram(("sh", "-c", "sleep 1; true"))
 
 
 def test_what_is_neither_rate_nor_program_nor_trace_is_refused() -> None:

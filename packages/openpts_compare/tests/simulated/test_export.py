@@ -27,7 +27,7 @@ from openpts.record.reader import Run, read_run
 from openpts.report.sources import read_for_report
 from openpts.runner.run import run_test
 from openpts.vocabulary.people import People
-from openpts_compare.gate.junit import Case, CaseOutcome, junit_xml
+from openpts_compare.gate.junit import CaseOutcome, JunitCase, junit_xml
 from tests import DATA
 from tests.support.batches import suite_entry, suite_of
 from tests.support.killed_run import ordered
@@ -313,8 +313,8 @@ def test_a_suite_has_a_case_for_each_test(suite: Path, tmp_path: Path) -> None:
 
 def test_a_failed_limit_is_a_failure(tmp_path: Path) -> None:
     cases = [
-        Case("rnd_4_kib_rw0.iops", "openpts.gate", 0.0, CaseOutcome.FAILED, "170,000 < 180,000 & so on"),
-        Case("conformant", "openpts.gate", 12345.6789, CaseOutcome.PASSED, output="<ok>"),
+        JunitCase("rnd_4_kib_rw0.iops", "openpts.gate", 0.0, CaseOutcome.FAILED, "170,000 < 180,000 & so on"),
+        JunitCase("conformant", "openpts.gate", 12345.6789, CaseOutcome.PASSED, output="<ok>"),
     ]
     assert valid_junit(junit_xml("gate", cases, {})) == {
         "1 openpts.gate": ("Failure", "170,000 < 180,000 & so on"),

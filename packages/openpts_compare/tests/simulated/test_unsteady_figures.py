@@ -16,7 +16,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.compare.figures import comparison_document
 from openpts_pages.measure import Measured
 from openpts_pages.model import Report, Row
@@ -124,7 +124,7 @@ def test_a_steady_figure_is_the_average_of_the_window_that_was_steady(whole: Run
 
 
 def test_a_comparison_tells_the_state_in_table_and_json(whole: Run, three_of_five: Run) -> None:
-    comparison = compare_runs([Entry(whole, "whole"), Entry(three_of_five, "cut")])
+    comparison = compare_runs([NamedRun(whole, "whole"), NamedRun(three_of_five, "cut")])
     (test,) = msgspec.to_builtins(comparison_document(comparison, ()))["tests"]
     lines = {value["name"]: {one["name"]: one for one in value["sets"]} for value in test["key_values"]}
     assert lines["RND 4 KiB RW0, Steady State"]["cut"]["median"] is None
@@ -140,7 +140,7 @@ def test_a_set_of_which_some_runs_were_steady_says_how_many(whole: Run, three_of
     alike = replace(three_of_five.manifest, conditions=whole.manifest.conditions)
     stopped = replace(three_of_five, manifest=alike)
     comparison = compare_runs(
-        [Entry(whole, "a"), Entry(stopped, "a"), Entry(stopped, "a"), Entry(whole, "b")]
+        [NamedRun(whole, "a"), NamedRun(stopped, "a"), NamedRun(stopped, "a"), NamedRun(whole, "b")]
     )
     (test,) = msgspec.to_builtins(comparison_document(comparison, ()))["tests"]
     (line,) = (value for value in test["key_values"] if value["name"] == END_ZONE)

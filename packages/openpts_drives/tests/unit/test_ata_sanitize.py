@@ -10,7 +10,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import parse_identify_words
 from openpts.device.purge.method import SanitizeKind
 from openpts.errors import PurgeError
-from openpts.programs import ProgramError, Reply, Run
+from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import SystemRoots
 from openpts_drives.purge.ata_commands import fixed_senses, refusal
 from openpts_drives.purge.ata_sanitize import AtaSanitize, SanitizeStatus, parse_status
@@ -26,7 +26,7 @@ def _answer(stdout: str = "", stderr: str = "", returncode: int = 0) -> Reply:
     return Reply(("hdparm",), returncode, stdout, stderr, 1)
 
 
-def _carry_out(run: Run, roots: SystemRoots, hours: Hours) -> tuple[str, list[float | None]]:
+def _carry_out(run: ProgramRunner, roots: SystemRoots, hours: Hours) -> tuple[str, list[float | None]]:
     shares: list[float | None] = []
     method = AtaSanitize(SanitizeKind.BLOCK, run, hours.clock)
     with held(BlockDevice.of_name("sda", roots)) as target:

@@ -16,7 +16,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import find_drive
 from openpts.errors import PurgeError, TargetError
 from openpts.journal import Journal
-from openpts.programs import ProgramError, Reply, Run
+from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import SystemRoots
 from openpts_drives.purge.ata_password import (
     PASSWORD,
@@ -325,7 +325,9 @@ def _twin(roots: SystemRoots) -> BlockDevice:
 
 
 @pytest.fixture
-def two_alike(roots: SystemRoots, left_locked: AtaSecurityDrive) -> tuple[Run, list[str], BlockDevice]:
+def two_alike(
+    roots: SystemRoots, left_locked: AtaSecurityDrive
+) -> tuple[ProgramRunner, list[str], BlockDevice]:
     """Both answer with the same IDENTIFY DEVICE; to what was sent which commands."""
     sent: list[str] = []
 

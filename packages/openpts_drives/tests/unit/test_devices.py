@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.device.guard.rules import Refusal
-from openpts.device.guard.verdict import Verdict
+from openpts.device.guard.verdict import GuardVerdict
 from openpts.device.identity.media import Media
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import Fact
@@ -35,7 +35,7 @@ LISTINGS = [
         physical_sector_bytes=4096,
         media=Media("solid state", None, "queue/rotational"),
         link=NegotiatedLink("Gen 3 x4", "Gen 4 x4", ("the PCIe link runs at Gen 3 x4",), "PCI"),
-        verdict=Verdict(),
+        verdict=GuardVerdict(),
         siblings=("/dev/nvme0n2",),
         health=HealthReading("NVMe log page 02h", {"temperature_c": 41.0, "percentage_used_pct": 3.0}),
         purge=(
@@ -53,7 +53,7 @@ LISTINGS = [
         physical_sector_bytes=None,
         media=Media("rotational", 7200, "word 217"),
         link=NegotiatedLink(None, None, (), "nothing"),
-        verdict=Verdict((MOUNTED,)),
+        verdict=GuardVerdict((MOUNTED,)),
         silent="no answer within 10 s: see dmesg",
     ),
 ]

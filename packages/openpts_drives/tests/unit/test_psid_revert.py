@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from openpts.device.guard.guard import _waived_rules
 from openpts.device.purge.choose import choose
 from openpts.device.purge.method import Capability
-from openpts.device.purge.proof import Evidence
+from openpts.device.purge.proof import SampledSectors
 from openpts.device.purge.purge import purge
 from openpts.device.security.level0 import Level0
 from openpts.device.security.security import Security
@@ -105,7 +105,7 @@ def test_a_locked_drive_is_reverted_only_where_its_contents_do_not_matter() -> N
 def test_what_could_not_be_read_before_must_be_readable_afterwards(target, monkeypatch) -> None:
     locked = replace(target, is_locked=True)
     monkeypatch.setattr("openpts.device.purge.proof._read", _failing)
-    evidence = Evidence.of_locked(locked)
+    evidence = SampledSectors.of_locked(locked)
     assert len(evidence.unreadable) == 64
     with pytest.raises(PurgeError, match="can't read"):
         evidence.compare(locked)
@@ -118,7 +118,7 @@ def test_marks_go_where_a_drive_takes_them(target) -> None:
     """As behind a shadow MBR; the file reads as it was written."""
     with Path(target.facts.path).open("r+b") as file:
         opened = replace(target, fd=file.fileno(), is_locked=True)
-        evidence = Evidence.of_locked(opened)
+        evidence = SampledSectors.of_locked(opened)
         assert (len(evidence.marks), evidence.unreadable) == (64, ())
         assert evidence.compare(opened).left == 64
 

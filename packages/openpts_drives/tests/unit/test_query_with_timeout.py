@@ -3,7 +3,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from openpts_drives.listing.discovery import Reply, ask_each
+from openpts_drives.listing.discovery import ChildReply, ask_each
 
 
 def test_each_is_answered_in_its_place_and_the_last_answer_counts() -> None:
@@ -11,7 +11,10 @@ def test_each_is_answered_in_its_place_and_the_last_answer_counts() -> None:
         yield "early"
         yield str(number) * 100_000
 
-    assert ask_each([1, 2], answers, 30.0) == [Reply("1" * 100_000, True), Reply("2" * 100_000, True)]
+    assert ask_each([1, 2], answers, 30.0) == [
+        ChildReply("1" * 100_000, True),
+        ChildReply("2" * 100_000, True),
+    ]
 
 
 def test_one_that_hangs_costs_its_own_answer_only() -> None:
@@ -22,7 +25,7 @@ def test_one_that_hangs_costs_its_own_answer_only() -> None:
         yield name.upper()
 
     begun_s = time.monotonic()
-    assert ask_each(["dead", "well"], answers, 1.0) == [Reply("dead", False), Reply("WELL", True)]
+    assert ask_each(["dead", "well"], answers, 1.0) == [ChildReply("dead", False), ChildReply("WELL", True)]
     assert time.monotonic() - begun_s < 60
 
 
@@ -31,7 +34,7 @@ def test_a_child_that_is_killed_leaves_what_it_said() -> None:
         yield "so far"
         os.kill(os.getpid(), 9)
 
-    assert ask_each(["x"], answers, 30.0) == [Reply("so far", False)]
+    assert ask_each(["x"], answers, 30.0) == [ChildReply("so far", False)]
 
 
 def test_it_runs_beside_this_process_and_leaves_none_behind() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import SanitizeKind
 from openpts.errors import PurgeError
-from openpts.programs import Reply, Run
+from openpts.programs import ProgramRunner, Reply
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 from openpts_drives.purge.scsi_commands import Sense, parse_sense
@@ -42,7 +42,7 @@ def _carry_out(method: ScsiSanitize | ScsiFormat, roots: SystemRoots) -> tuple[s
         return method.carry_out(target, lambda share, _text: shares.append(share)), shares
 
 
-def _block(run: Run) -> ScsiSanitize:
+def _block(run: ProgramRunner) -> ScsiSanitize:
     return ScsiSanitize(SanitizeKind.BLOCK, run, AT_ONCE)
 
 

@@ -21,7 +21,7 @@ from openpts.vocabulary.stop import Duration
 from openpts_fio.engine.process import find_fio
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
-from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementOrder, measure
+from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementRequest, measure
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.support.public_job_files import public_jobs
 from tests.support.shortened_jobs import assert_that_they_run
@@ -110,7 +110,7 @@ def by_openpts(job: Path, drive: Path, values: Mapping[str, str]) -> dict[str, C
     """The same of each section, all its streams together."""
     facts = UnopenedTarget.of(str(drive), SystemRoots()).facts
     steps = translate(read_jobs(job, {**values, "DEV": ""}), facts).steps
-    order = MeasurementOrder(str(drive), steps, NativeOptions(), Consent(confirm_device_path=str(drive)))
+    order = MeasurementRequest(str(drive), steps, NativeOptions(), Consent(confirm_device_path=str(drive)))
     events: list[MeasurementEvent] = []
     measure([order], events.append)
     found: dict[str, Counter[str]] = {}

@@ -15,7 +15,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.events import Event, StepFinished
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.vocabulary.consent import Consent
@@ -25,7 +25,13 @@ from openpts.vocabulary.phase import Phase
 from openpts_compare.limits.of_run import judged_run
 from openpts_fio.workload import RoundFigure, WorkloadConditions
 from openpts_fio.workload.job import FioJob
-from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, Suite, SuiteWorkload
+from openpts_fio.workload.suite import (
+    LimitedFigure,
+    LimitedOperation,
+    SuiteLimit,
+    SuiteWorkload,
+    WorkloadSuite,
+)
 from tests.support import openpts_process
 from tests.support.killed_run import ordered
 from tests.support.openpts_process import Ended
@@ -120,11 +126,11 @@ def test_a_stream_that_the_job_does_not_have_is_refused(tmp_path: Path) -> None:
 ALONE = FioJob("alone.fio", ("[alone]", "ioengine=libaio", "rw=randrw", "rwmixread=70", "bs=4k", "iodepth=4"))
 
 
-def planted(limits: tuple[Limit, ...], *, cycles: int = 1) -> Any:
+def planted(limits: tuple[SuiteLimit, ...], *, cycles: int = 1) -> Any:
     """A workload of 20 s whose mix has 700 reads and 300 writes a second of a drive with 1,000 IOPS."""
     template = replace(ALONE, lines=(*ALONE.lines, "time_based", "runtime=${TIME}"))
     workload = SuiteWorkload("mix", template.name, ("TIME=20",), limits)
-    suite = Suite("planted", (), (workload,), (template,), run_cycles=cycles)
+    suite = WorkloadSuite("planted", (), (workload,), (template,), run_cycles=cycles)
 
     def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, WorkloadConditions)
@@ -133,8 +139,8 @@ def planted(limits: tuple[Limit, ...], *, cycles: int = 1) -> Any:
     return adjust
 
 
-def limit(operation: str, figure: LimitedFigure, value: float, percentile: float = 0) -> Limit:
-    return Limit(LimitedOperation(operation), figure, value, percentile)
+def limit(operation: str, figure: LimitedFigure, value: float, percentile: float = 0) -> SuiteLimit:
+    return SuiteLimit(LimitedOperation(operation), figure, value, percentile)
 
 
 KEPT = (
@@ -216,7 +222,7 @@ def test_a_run_goes_on_without_the_files_that_it_was_made_of(
         run_test(PROCEDURES["workload"], order, [stop])
     begun = read_run(tmp_path / "run")
     assert len(begun.phase(phase)) < steps
-    again = Order.to_resume(Resumption(begun), Consent(), None)
+    again = RunSettings.to_resume(Resumption(begun), Consent(), None)
     run_test(PROCEDURES["workload"], again, [])
     whole = read_run(tmp_path / "run")
     assert [step.place.number for step in whole.phase(phase)] == list(range(1, steps + 1))

@@ -25,9 +25,9 @@ from openpts_fio.crosscheck import (
     READS,
     WRITES,
     Agreement,
-    Case,
+    CrosscheckCase,
     CrosscheckEvent,
-    CrosscheckOrder,
+    CrosscheckRequest,
     PairedRatio,
     PairMeasured,
     alternating_order,
@@ -91,8 +91,8 @@ class Speed:
         raise AssertionError("who made the engine stops it")
 
 
-def order(cases: tuple[Case, ...] = READS[:1], repeats: int = 4) -> CrosscheckOrder:
-    return CrosscheckOrder("x", cases, lambda stimulus: Step.of(stimulus, Duration(1)), repeats, seed=1)
+def order(cases: tuple[CrosscheckCase, ...] = READS[:1], repeats: int = 4) -> CrosscheckRequest:
+    return CrosscheckRequest("x", cases, lambda stimulus: Step.of(stimulus, Duration(1)), repeats, seed=1)
 
 
 def both(first: Speed, second: Speed) -> dict[bool, tuple[Speed, Speed]]:

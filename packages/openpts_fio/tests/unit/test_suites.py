@@ -25,7 +25,7 @@ from openpts.vocabulary.stimulus import OperationWeights
 from openpts_fio.workload.job import FioJob, by_name
 from openpts_fio.workload.results import judge_limit
 from openpts_fio.workload.script import RULES, script, standard_conditions
-from openpts_fio.workload.suite import Limit, LimitedFigure, LimitedOperation, Suite
+from openpts_fio.workload.suite import LimitedFigure, LimitedOperation, SuiteLimit, WorkloadSuite
 from openpts_fio.workload.suite_file import read_suite
 from tests.support.interval_samples import step_of
 from tests.support.subject_files import CLONE
@@ -34,7 +34,7 @@ PEERS = Path(os.environ.get("OPENPTS_PEERS", "none")) / "fiosynth"
 SUITES = sorted(path.name for path in (PEERS / "wkldsuites").iterdir()) if PEERS.is_dir() else []
 
 
-def conditions_of_suite(suite: Suite, **changes: Any) -> Any:
+def conditions_of_suite(suite: WorkloadSuite, **changes: Any) -> Any:
     standard = standard_conditions(DriveClass.ENTERPRISE, 1)
     return replace(
         standard,
@@ -235,8 +235,8 @@ MS = 1_000_000
 SAMPLE = step_of([[MS] * 99 + [5 * MS], [MS] * 99 + [20 * MS]])
 
 
-def limit(figure: LimitedFigure, value: float, operation: str = "write", percentile: float = 0) -> Limit:
-    return Limit(LimitedOperation(operation), figure, value, percentile)
+def limit(figure: LimitedFigure, value: float, operation: str = "write", percentile: float = 0) -> SuiteLimit:
+    return SuiteLimit(LimitedOperation(operation), figure, value, percentile)
 
 
 @pytest.mark.parametrize(

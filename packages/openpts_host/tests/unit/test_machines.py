@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from openpts.programs import Run
+from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.tuning import Scenario
@@ -20,7 +20,7 @@ def graded(facts: Facts, scenario: Scenario, grade: Grade) -> set[str]:
     return {key for key, fact in facts.items() if ADVICE_OF[key].grade(fact.value, scenario) is grade}
 
 
-def laptop_facts(laptop: SystemRoots, run: Run | None = None) -> Facts:
+def laptop_facts(laptop: SystemRoots, run: ProgramRunner | None = None) -> Facts:
     systemd = RecordedSystemd("fstrim.timer", "apt-daily.timer", "packagekit.service", "man-db.timer")
     return host_settings(laptop, "8:16", run or systemd)
 

@@ -9,7 +9,7 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
-from openpts.programs import Reply, Run
+from openpts.programs import ProgramRunner, Reply
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Scenario
 from openpts_drives.health import self_test
@@ -85,7 +85,7 @@ def test_a_node_that_may_not_be_opened_is_unknown(server, golden) -> None:
     assert fact.source == golden
 
 
-def says(tree: object) -> Run:
+def says(tree: object) -> ProgramRunner:
     def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
         # a disk that sleeps is not woken for it, and nothing is begun
         assert command[:-1] == ["smartctl", "--json=c", "--nocheck=standby", "--capabilities"]

@@ -25,7 +25,7 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from openpts_io import io_display
-from openpts_io.io_display import IntervalLines, Standing
+from openpts_io.io_display import IntervalLines, MeasurementProgress
 from openpts_io.io_result import Figures, MeasurementResults, print_summary
 from openpts_io.measure import (
     IntervalsEnded,
@@ -212,7 +212,7 @@ def test_a_hanging_io_is_said_while_it_hangs(golden) -> None:
     lines.of(STARTED)
     said = "read of 0.5 KiB at byte 4096 has not been answered for 7 s"
     assert lines.of(OutstandingIoHangs(0, hanging)) == [f"nvme0n1: {said}"]
-    standing = Standing()
+    standing = MeasurementProgress()
     standing.on_event(MeasurementTicked(0, EngineProgress(1, 8 * NS_PER_S, 1234, 5_000_000, hanging)))
     assert standing.text().startswith(said)
     assert standing.text() == golden
@@ -242,7 +242,7 @@ def clock(monkeypatch) -> Clock:
 
 
 def test_a_simulated_drive_tells_its_time_and_ours(clock) -> None:
-    lines, standing = IntervalLines(NS_PER_S, several=False), Standing()
+    lines, standing = IntervalLines(NS_PER_S, several=False), MeasurementProgress()
     (start, *_) = lines.of(SIMULATED)
     assert start.endswith("by simulated drive")
     standing.on_event(SIMULATED)
@@ -254,7 +254,7 @@ def test_a_simulated_drive_tells_its_time_and_ours(clock) -> None:
 
 
 def test_beside_a_real_drive_the_last_line_has_the_real_time(clock) -> None:
-    standing = Standing()
+    standing = MeasurementProgress()
     for event in (SIMULATED, replace(STARTED, number=1)):
         standing.on_event(event)
     for number in (0, 1):

@@ -26,12 +26,12 @@ from openpts.vocabulary.stimulus import (
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, SteadyFigure
 from openpts_io import io as io_command
 from openpts_io.io_options import IoArgs
-from openpts_io.measure import MeasurementOrder
+from openpts_io.measure import MeasurementRequest
 
 
-def orders(*words: str, targets: tuple[str, ...] = ("file:/etc/hostname",)) -> list[MeasurementOrder]:
+def orders(*words: str, targets: tuple[str, ...] = ("file:/etc/hostname",)) -> list[MeasurementRequest]:
     """What the words ask for, by the options as the command has them."""
-    made: list[MeasurementOrder] = []
+    made: list[MeasurementRequest] = []
 
     @click.command()
     @with_options
@@ -44,7 +44,7 @@ def orders(*words: str, targets: tuple[str, ...] = ("file:/etc/hostname",)) -> l
     return made
 
 
-def order(*words: str) -> MeasurementOrder:
+def order(*words: str) -> MeasurementRequest:
     (only,) = orders(*words)
     return only
 

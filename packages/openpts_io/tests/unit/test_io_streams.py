@@ -22,7 +22,7 @@ from openpts_io.measure import (
     IntervalsEnded,
     MeasurementEnded,
     MeasurementEvent,
-    MeasurementOrder,
+    MeasurementRequest,
     MeasurementStarted,
     alone,
     measure,
@@ -34,11 +34,11 @@ TARGET = "sim:enterprise-tlc?capacity=2GB&seed=1"
 OPTIONS = NativeOptions(interval_ns=NS_PER_S // 10)
 
 
-def ordered(step: Step) -> MeasurementOrder:
-    return MeasurementOrder(TARGET, (step,), OPTIONS, seed=7)
+def ordered(step: Step) -> MeasurementRequest:
+    return MeasurementRequest(TARGET, (step,), OPTIONS, seed=7)
 
 
-def heard(*orders: MeasurementOrder) -> list[MeasurementEvent]:
+def heard(*orders: MeasurementRequest) -> list[MeasurementEvent]:
     events: list[MeasurementEvent] = []
     measure(orders, events.append)
     return events

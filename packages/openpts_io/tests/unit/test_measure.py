@@ -25,7 +25,7 @@ from openpts_io.measure import (
     IntervalsEnded,
     MeasurementEnded,
     MeasurementEvent,
-    MeasurementOrder,
+    MeasurementRequest,
     MeasurementStarted,
     MeasurementTicked,
     OutstandingIoHangs,
@@ -197,7 +197,7 @@ def workshop(monkeypatch) -> Workshop:
 
 def test_all_engines_stand_ready_before_the_first_begins(files, workshop) -> None:
     events: list[MeasurementEvent] = []
-    measure.measure([MeasurementOrder(file, (STEP,), NativeOptions()) for file in files], events.append)
+    measure.measure([MeasurementRequest(file, (STEP,), NativeOptions()) for file in files], events.append)
     assert workshop.happened == ["made", "made", "submit 1", "submit 1", "stop", "stop"]
     assert [type(event) for event in events[:2]] == [MeasurementStarted, MeasurementStarted]
     assert len(ended(events)) == 2
@@ -205,13 +205,13 @@ def test_all_engines_stand_ready_before_the_first_begins(files, workshop) -> Non
 
 
 def test_the_threads_spread_over_the_allowed_processors_near_the_target(files, workshop) -> None:
-    orders = [MeasurementOrder(file, (STEP,), NativeOptions()) for file in files]
+    orders = [MeasurementRequest(file, (STEP,), NativeOptions()) for file in files]
     measure.measure(orders, lambda event: None)
     assert workshop.cpus == [(2, 3, 7), (3, 7, 2)]
 
 
 def test_processors_that_were_named_are_taken(files, workshop) -> None:
-    order = MeasurementOrder(files[0], (STEP,), NativeOptions(cpus=(1,)), pin_to_node=False)
+    order = MeasurementRequest(files[0], (STEP,), NativeOptions(cpus=(1,)), pin_to_node=False)
     measure.measure([order], lambda event: None)
     assert workshop.cpus == [(1,)]
 
@@ -221,5 +221,5 @@ def test_without_consent_nothing_is_opened_for_writing(files, workshop) -> None:
     Path(files[0].removeprefix("file:")).write_bytes(b"years of work" * 100_000)
     trims = Step.of(Stimulus(100, (BlockSize(4096),), OperationWeights(trim=1), 1, 1), Duration.seconds(1))
     with pytest.raises(RefusedError, match="--overwrite-file"):
-        measure.measure([MeasurementOrder(files[0], (trims,), NativeOptions())], lambda event: None)
+        measure.measure([MeasurementRequest(files[0], (trims,), NativeOptions())], lambda event: None)
     assert workshop.happened == []

@@ -9,10 +9,10 @@ from typing import Final
 
 from openpts_nvme.drivers.dssd import contents, resets
 from openpts_nvme.drivers.dssd.ask import ALL, Asker
-from openpts_nvme.drivers.dssd.door import Order
+from openpts_nvme.drivers.dssd.door import AdminCommand
 from openpts_nvme.drivers.dssd.measure import READ_BYTES, different, measured, reads
 from openpts_nvme.drivers.dssd.orders import carry_out
-from openpts_nvme.dssd.answers import Answer, Answers
+from openpts_nvme.dssd.answers import Answers, CommandResult
 
 _SELF_TEST: Final = 0x14
 
@@ -43,7 +43,7 @@ def power(asker: Asker, answers: Answers) -> None:
     """The drive's own power, idle and under its mean, by its health log."""
     time.sleep(1.0)
     idle, state = asker.log(0x02), asker.feature(0x02, 0)
-    controller = answers.get("I01", Answer(why="not asked"))
+    controller = answers.get("I01", CommandResult(why="not asked"))
     if idle.words or controller.words or state.words:
         return
     word = int.from_bytes(idle.data[240:244], "little")
@@ -63,7 +63,7 @@ def self_test(asker: Asker, answers: Answers) -> None:
     """A short self-test: its time, and whether a block is as before."""
     before = asker.door.read(0, READ_BYTES)
     begin = time.monotonic()
-    if asker.send(Order(_SELF_TEST, (1,), ALL)).status:
+    if asker.send(AdminCommand(_SELF_TEST, (1,), ALL)).status:
         return
     while time.monotonic() - begin < 180:
         log = asker.log(0x06)

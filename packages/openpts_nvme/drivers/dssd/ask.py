@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Final
 
 from openpts_drives.health.nvme_health import ocp_uuid_index
-from openpts_nvme.drivers.dssd.door import Door, Order, Reply
-from openpts_nvme.dssd.answers import LATER, REGISTERS, SELECTIONS, Answer, Answers, Family, family
+from openpts_nvme.drivers.dssd.door import AdminCommand, CommandCompletion, Door
+from openpts_nvme.dssd.answers import LATER, REGISTERS, SELECTIONS, Answers, CommandResult, Family, family
 
 IDENTIFY, GET_LOG_PAGE, GET_FEATURES, SECURITY_RECEIVE = 0x06, 0x02, 0x0A, 0x82
 ALL: Final = 0xFFFFFFFF
@@ -25,11 +25,11 @@ _FEATURE_BYTES: Final = {0x0E: 8, 0xC0: _PAGE}
 _CAPABILITIES: Final = {0x01: "PM", 0x05: "MSI", 0x10: "PCIE", 0x11: "MSIX"}
 _EXTENDED: Final = {0x0001: "AER", 0x0003: "DSN", 0x000F: "ATS"}
 _LEVEL_0_BYTES: Final = 2048
-_NO_LINK: Final = Answer(
+_NO_LINK: Final = CommandResult(
     why="no PCI configuration space: the drive is behind a network, or it may not be read"
 )
-_NO_REGISTERS: Final = Answer(why="no way to the controller's registers")
-_NOT_THERE: Final = Answer(status=0x02)
+_NO_REGISTERS: Final = CommandResult(why="no way to the controller's registers")
+_NOT_THERE: Final = CommandResult(status=0x02)
 
 
 class Asker:
@@ -40,7 +40,7 @@ class Asker:
         self.slowest_s = 0.0
         self.uuid_index = 0
 
-    def send(self, order: Order) -> Reply:
+    def send(self, order: AdminCommand) -> CommandCompletion:
         """Send a command; its time counts."""
         begin = time.monotonic()
         reply = self.door.admin(order)
@@ -72,7 +72,7 @@ class Asker:
         answers["I17"] = self._identify(0x17)
         return ocp_uuid_index(answers["I17"].data)
 
-    def _one(self, source: str) -> Answer | None:
+    def _one(self, source: str) -> CommandResult | None:
         match family(source):
             case Family.IDENTIFY:
                 return self._identify(int(source[1:3], 16))
@@ -83,14 +83,14 @@ class Asker:
             case Family.REGISTER:
                 offset, size = REGISTERS[source]
                 value = self.door.register(offset, size)
-                return _NO_REGISTERS if value is None else Answer(value.to_bytes(size, "little"))
+                return _NO_REGISTERS if value is None else CommandResult(value.to_bytes(size, "little"))
         return None
 
-    def _identify(self, structure: int) -> Answer:
+    def _identify(self, structure: int) -> CommandResult:
         namespace = self.door.namespace if structure == 0 else 0
-        return _answer(self.send(Order(IDENTIFY, (structure,), namespace, reads=_PAGE)))
+        return _answer(self.send(AdminCommand(IDENTIFY, (structure,), namespace, reads=_PAGE)))
 
-    def log(self, number: int, *, index: int | None = None) -> Answer:
+    def log(self, number: int, *, index: int | None = None) -> CommandResult:
         """A log, all of it if it says how long it is; OCP's by the UUID index unless another is given."""
         size = _LOG_BYTES.get(number, _BLOCK)
         answer = self._part(number, 0, size, index)
@@ -112,11 +112,11 @@ class Asker:
             data += more.data
         if number == 0x0D:
             self._part(number, 0, size, index, is_more=True)
-        return Answer(data)
+        return CommandResult(data)
 
     def _part(
         self, number: int, offset: int, size: int, index: int | None, *, is_more: bool = False
-    ) -> Answer:
+    ) -> CommandResult:
         specific = (_RELEASE if number == 0x0D else 0) if is_more else _LSP.get(number, 0)
         dwords = size // 4 - 1
         group = 1 if number in _BY_GROUP else 0
@@ -128,18 +128,18 @@ class Asker:
             offset >> 32,
             uuid,
         )
-        return _answer(self.send(Order(GET_LOG_PAGE, command, ALL, reads=size)))
+        return _answer(self.send(AdminCommand(GET_LOG_PAGE, command, ALL, reads=size)))
 
-    def feature(self, number: int, select: int, *, index: int | None = None) -> Answer:
+    def feature(self, number: int, select: int, *, index: int | None = None) -> CommandResult:
         """Dword 0 of a feature, and its data behind it."""
         uuid = self.uuid_index if index is None and number >= 0xC0 else index or 0
         room = 0 if select == SELECTIONS["c"] else _FEATURE_BYTES.get(number, 0)
-        order = Order(GET_FEATURES, (number | select << 8, 0, 0, 0, uuid), reads=room)
+        order = AdminCommand(GET_FEATURES, (number | select << 8, 0, 0, 0, uuid), reads=room)
         reply = self.send(order)
         if reply.status:
-            return Answer(status=reply.status)
+            return CommandResult(status=reply.status)
         data = reply.data if number == 0x0E and room else (reply.result & ALL).to_bytes(4, "little")
-        return Answer(data)
+        return CommandResult(data)
 
     def _telemetry(self, answers: Answers) -> None:
         log = answers.setdefault("L07", self.log(0x07))
@@ -147,8 +147,8 @@ class Asker:
             answers["A1"] = answers["A2"] = log
             return
         first, second = struct.unpack_from("<HH", log.data, 8)
-        answers["A1"] = Answer(log.data[_BLOCK : _BLOCK * (first + 1)])
-        answers["A2"] = Answer(log.data[_BLOCK * (first + 1) : _BLOCK * (second + 1)])
+        answers["A1"] = CommandResult(log.data[_BLOCK : _BLOCK * (first + 1)])
+        answers["A2"] = CommandResult(log.data[_BLOCK * (first + 1) : _BLOCK * (second + 1)])
 
     def _link(self, answers: Answers, requested: list[str]) -> None:
         names = [each for each in requested if family(each) is Family.LINK]
@@ -156,20 +156,26 @@ class Asker:
         found = capabilities(space)
         for name in names:
             answers[name] = (
-                _NO_LINK if len(space) < 64 else Answer(found[name]) if name in found else _NOT_THERE
+                _NO_LINK if len(space) < 64 else CommandResult(found[name]) if name in found else _NOT_THERE
             )
 
     def _level_0(self, answers: Answers, requested: list[str]) -> None:
-        order = Order(SECURITY_RECEIVE, (0x01 << 24 | 0x0001 << 8, _LEVEL_0_BYTES), reads=_LEVEL_0_BYTES)
+        order = AdminCommand(
+            SECURITY_RECEIVE, (0x01 << 24 | 0x0001 << 8, _LEVEL_0_BYTES), reads=_LEVEL_0_BYTES
+        )
         reply = self.send(order)
         found = {} if reply.status else level_0(reply.data)
         for name in requested:
             if family(name) is Family.SECURITY:
-                answers[name] = Answer(found[name]) if name in found else Answer(status=reply.status or 0x02)
+                answers[name] = (
+                    CommandResult(found[name])
+                    if name in found
+                    else CommandResult(status=reply.status or 0x02)
+                )
 
 
-def _answer(reply: Reply) -> Answer:
-    return Answer(status=reply.status) if reply.status else Answer(reply.data)
+def _answer(reply: CommandCompletion) -> CommandResult:
+    return CommandResult(status=reply.status) if reply.status else CommandResult(reply.data)
 
 
 def capabilities(space: bytes) -> dict[str, bytes]:

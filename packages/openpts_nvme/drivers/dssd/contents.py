@@ -9,9 +9,9 @@ from typing import Final
 from openpts.units import GIB
 from openpts_fio.trim_targets import TRIMS
 from openpts_nvme.drivers.dssd.ask import IDENTIFY, Asker
-from openpts_nvme.drivers.dssd.door import Door, Order
+from openpts_nvme.drivers.dssd.door import AdminCommand, Door
 from openpts_nvme.drivers.dssd.measure import FILL_BYTES, READ_BYTES, measured, number_at, reads
-from openpts_nvme.dssd.answers import Answer, Answers
+from openpts_nvme.dssd.answers import Answers, CommandResult
 
 _FORMAT, _SANITIZE = 0x80, 0x84
 _BLOCK: Final = (bytes(range(1, 256)) * (FILL_BYTES // 255 + 1))[:FILL_BYTES]
@@ -25,7 +25,7 @@ _MOST_TRIMS: Final = 1000
 
 def _used_bytes(asker: Asker) -> int:
     """Bytes of the namespace in use, by its NUSE, when that has not changed for a second."""
-    order = Order(IDENTIFY, (0,), asker.door.namespace, reads=4096)
+    order = AdminCommand(IDENTIFY, (0,), asker.door.namespace, reads=4096)
     end = time.monotonic() + _MOST_REST_S
     used, since = -1, time.monotonic()
     while time.monotonic() < min(since + _REST_S, end):
@@ -123,11 +123,11 @@ def _trims(door: Door, answers: Answers) -> None:
 def formats(asker: Asker, answers: Answers) -> None:
     """Formats with and without erase: their times, what is left, what the logs keep."""
     door = asker.door
-    used = answers.get("I00", Answer(bytes(4096))).data[26] & 15
+    used = answers.get("I00", CommandResult(bytes(4096))).data[26] & 15
     health = asker.log(0x02)
     for name, erase in (("format", 0), ("user_data_format", 1), ("crypto_format", 2)):
         door.write(0, b"\xa5" * FILL_BYTES)
-        order = Order(_FORMAT, (used | erase << 9,), door.namespace, limit_s=3600)
+        order = AdminCommand(_FORMAT, (used | erase << 9,), door.namespace, limit_s=3600)
         begin = time.monotonic()
         if asker.door.admin(order).status:
             continue
@@ -146,11 +146,11 @@ def sanitizes(asker: Asker, answers: Answers) -> None:
     for name, action in (("block_erase", _BLOCK_ERASE), ("crypto_erase", _CRYPTO_ERASE)):
         door.write(0, b"\x5a" * FILL_BYTES)
         begin = time.monotonic()
-        if asker.send(Order(_SANITIZE, (action,))).status:
+        if asker.send(AdminCommand(_SANITIZE, (action,))).status:
             continue
         for number in (0x03, 0xC0, 0xC1, 0xC4, 0xC5, 0xC6, 0xC7):
             log = asker.log(number)
-            answers[f"P.log_{number:02X}h_during_{name}"] = Answer(status=log.status)
+            answers[f"P.log_{number:02X}h_during_{name}"] = CommandResult(status=log.status)
         while time.monotonic() - begin < 3600:
             log = asker.log(0x81)
             if log.words or int.from_bytes(log.data[2:4], "little") & 7 != _IN_PROGRESS:

@@ -5,7 +5,7 @@ from typing import Protocol
 from msgspec import Struct
 
 
-class Reply(Struct, frozen=True):
+class CommandCompletion(Struct, frozen=True):
     """A command's completion: status type and code, dword 0 (and 1), and its data."""
 
     status: int
@@ -13,7 +13,7 @@ class Reply(Struct, frozen=True):
     data: bytes
 
 
-class Order(Struct, frozen=True):
+class AdminCommand(Struct, frozen=True):
     """An admin command: ``dwords`` are CDW10 on, ``data`` is for the drive, ``reads`` bytes come back."""
 
     opcode: int
@@ -31,7 +31,7 @@ class Door(Protocol):
     sector_bytes: int
     capacity_bytes: int
 
-    def admin(self, order: Order) -> Reply:
+    def admin(self, order: AdminCommand) -> CommandCompletion:
         """Send an admin command and wait for it. Raises OSError if the drive is gone."""
 
     def register(self, offset: int, size: int) -> int | None:

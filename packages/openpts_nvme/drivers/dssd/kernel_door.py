@@ -13,7 +13,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts_host.setting_file import write_request
-from openpts_nvme.drivers.dssd.door import Order, Reply
+from openpts_nvme.drivers.dssd.door import AdminCommand, CommandCompletion
 
 _FABRICS, _PROPERTY_SET, _PROPERTY_GET = 0x7F, 0x00, 0x04
 _MS: Final = 1000
@@ -31,7 +31,7 @@ class KernelDoor:
         self.sector_bytes = target.facts.sector_bytes
         self.capacity_bytes = target.facts.user_capacity_bytes
 
-    def admin(self, order: Order) -> Reply:
+    def admin(self, order: AdminCommand) -> CommandCompletion:
         """See the protocol."""
         status, result, data = send_admin(
             self._target.fd,
@@ -42,7 +42,7 @@ class KernelDoor:
             read_bytes=order.reads,
             timeout_ms=round(order.limit_s * _MS),
         )
-        return Reply(status, result, data)
+        return CommandCompletion(status, result, data)
 
     def register(self, offset: int, size: int) -> int | None:
         """See the protocol: by the mapped registers of PCI, or a property of Fabrics."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts_nvme.drivers.dssd.ask import Asker
-from openpts_nvme.drivers.dssd.door import Door, Order
-from openpts_nvme.dssd.answers import Answer, Answers
+from openpts_nvme.drivers.dssd.door import AdminCommand, Door
+from openpts_nvme.dssd.answers import Answers, CommandResult
 
 READ_BYTES: Final = 4096
 FILL_BYTES: Final = 128 << 10
@@ -15,13 +15,13 @@ FILL_BYTES: Final = 128 << 10
 
 def measured(answers: Answers, name: str, value: float) -> None:
     """A figure that checks know as ``M.name``."""
-    answers[f"M.{name}"] = Answer(repr(float(value)).encode())
+    answers[f"M.{name}"] = CommandResult(repr(float(value)).encode())
 
 
-def probed(asker: Asker, answers: Answers, name: str, order: Order) -> int:
+def probed(asker: Asker, answers: Answers, name: str, order: AdminCommand) -> int:
     """A command whose status checks know as ``P.name``."""
     reply = asker.send(order)
-    answers[f"P.{name}"] = Answer(status=reply.status) if reply.status else Answer(reply.data)
+    answers[f"P.{name}"] = CommandResult(status=reply.status) if reply.status else CommandResult(reply.data)
     return reply.status
 
 
@@ -30,7 +30,7 @@ def different(one: bytes, two: bytes) -> int:
     return sum(a != b for a, b in zip(one, two, strict=True))
 
 
-def number_at(answer: Answer, at: int, size: int) -> int:
+def number_at(answer: CommandResult, at: int, size: int) -> int:
     """A field of a page; 0 where there is none."""
     return int.from_bytes(answer.data[at : at + size], "little")
 

@@ -10,8 +10,8 @@ from msgspec import Struct, field
 
 from openpts_nvme import dssd
 from openpts_nvme.drivers.dssd.ask import Asker
-from openpts_nvme.drivers.dssd.door import Order
-from openpts_nvme.dssd.answers import Answer, Answers
+from openpts_nvme.drivers.dssd.door import AdminCommand
+from openpts_nvme.dssd.answers import Answers, CommandResult
 from openpts_nvme.dssd.rules import value_of
 
 _SET_FEATURES: Final = 0x09
@@ -58,25 +58,27 @@ def carry_out(act: str, asker: Asker, answers: Answers) -> None:
             set_feature(asker, number, value, data, save=bool(data))
 
 
-def _answered(one: Declared, asker: Asker, answers: Answers, before: dict[int, tuple[int, bytes]]) -> Answer:
+def _answered(
+    one: Declared, asker: Asker, answers: Answers, before: dict[int, tuple[int, bytes]]
+) -> CommandResult:
     index = 0 if one.by_number else None
     if one.log:
         return asker.log(one.log, index=index)
     if one.feature:
         return asker.feature(one.feature, 0, index=index)
     if one.opcode:
-        reply = asker.send(Order(one.opcode, one.dwords, one.namespace))
-        return Answer(reply.data, reply.status)
+        reply = asker.send(AdminCommand(one.opcode, one.dwords, one.namespace))
+        return CommandResult(reply.data, reply.status)
     base = value_of(one.of, answers) if one.of else 0
     if base is None or (value := round(base) + one.value) <= 0 < -one.value:
-        return Answer(why="there is no such value on this drive")
+        return CommandResult(why="there is no such value on this drive")
     if one.set not in {*before, *_CLEARS} and not _remember(one, asker, before):
-        return Answer(why="its value of now is not told, and could not be set back")
+        return CommandResult(why="its value of now is not told, and could not be set back")
     data = bytes.fromhex(one.data).ljust(_PAGE, b"\0") if one.data else b""
     if status := set_feature(asker, one.set, value << one.shift, data, save=one.save):
-        return Answer(status=status)
+        return CommandResult(status=status)
     seen = asker.log(one.shows) if one.shows else asker.feature(one.set, 0)
-    return Answer() if seen.words else seen
+    return CommandResult() if seen.words else seen
 
 
 def _remember(one: Declared, asker: Asker, before: dict[int, tuple[int, bytes]]) -> bool:
@@ -99,4 +101,4 @@ def _remember(one: Declared, asker: Asker, before: dict[int, tuple[int, bytes]])
 def set_feature(asker: Asker, number: int, value: int, data: bytes = b"", *, save: bool = False) -> int:
     """Set a feature by the specification's UUID index; its status."""
     dwords = (number | save << 31, value & 0xFFFFFFFF, 0, 0, asker.uuid_index)
-    return asker.send(Order(_SET_FEATURES, dwords, data=data)).status
+    return asker.send(AdminCommand(_SET_FEATURES, dwords, data=data)).status

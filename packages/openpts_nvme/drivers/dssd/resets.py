@@ -4,9 +4,9 @@ import time
 from typing import Final
 
 from openpts_nvme.drivers.dssd.ask import IDENTIFY, Asker
-from openpts_nvme.drivers.dssd.door import Order
+from openpts_nvme.drivers.dssd.door import AdminCommand
 from openpts_nvme.drivers.dssd.measure import FILL_BYTES, READ_BYTES, different, measured, number_at, probed
-from openpts_nvme.dssd.answers import Answer, Answers
+from openpts_nvme.dssd.answers import Answers, CommandResult
 
 _CONFIGURATION, _STATUS = 0x14, 0x1C
 _SHUT_DOWN: Final = 2
@@ -15,7 +15,7 @@ _COMMIT, _DOWNLOAD = 0x10, 0x11
 _AT_RESET, _AT_ONCE = 2, 3
 _NEEDS_RESET: Final = {0x10B, 0x110, 0x111}
 _KEPT_FEATURES: Final = (0x01, 0x02, 0x04, 0x0B, 0xC2, 0xC6, 0xC7, 0xC8, 0xC9)
-_CONTROLLER: Final = Order(IDENTIFY, (1,), reads=4096)
+_CONTROLLER: Final = AdminCommand(IDENTIFY, (1,), reads=4096)
 
 
 def reset(asker: Asker, answers: Answers) -> None:
@@ -112,7 +112,7 @@ def firmware(asker: Asker, answers: Answers, image: bytes) -> None:
         measured(answers, f"{name}_s", took)
         measured(answers, "bytes_changed_by_activation", different(block, door.read(0, READ_BYTES)))
         if action == _AT_ONCE and not status:
-            changed = sum(map(Answer.__ne__, before, _features(asker)))
+            changed = sum(map(CommandResult.__ne__, before, _features(asker)))
             measured(answers, "features_changed_by_activation", changed)
         measured(answers, f"{'earlier' if slot == ran else 'new'}_firmware_runs", _runs(asker, slot))
 
@@ -122,14 +122,14 @@ def _commit(asker: Asker, answers: Answers, name: str, word: int, image: bytes =
     for at in range(0, len(image), FILL_BYTES):
         part = image[at : at + FILL_BYTES]
         part += bytes(-len(part) % 4)
-        status = asker.send(Order(_DOWNLOAD, (len(part) // 4 - 1, at // 4), data=part)).status
+        status = asker.send(AdminCommand(_DOWNLOAD, (len(part) // 4 - 1, at // 4), data=part)).status
         if status:
-            answers[f"P.{name}"] = Answer(status=status)
+            answers[f"P.{name}"] = CommandResult(status=status)
             return status
-    return probed(asker, answers, name, Order(_COMMIT, (word,), limit_s=120))
+    return probed(asker, answers, name, AdminCommand(_COMMIT, (word,), limit_s=120))
 
 
-def _features(asker: Asker) -> list[Answer]:
+def _features(asker: Asker) -> list[CommandResult]:
     return [asker.feature(number, 0) for number in _KEPT_FEATURES]
 
 

@@ -18,7 +18,7 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts_nvme.logs import drive
 from openpts_nvme.outliers import drive_monitor
-from openpts_nvme.outliers.causes import Comparison
+from openpts_nvme.outliers.causes import MonitorInterval
 from openpts_nvme.outliers.drive_monitor import LATENCY_MONITOR, monitor_set, monitor_values, put_back_monitor
 from openpts_nvme.outliers.monitor import comparisons_of
 from openpts_nvme.tests.unit.test_log_reader import Bridge
@@ -83,7 +83,7 @@ def reading(t_s: int, values: dict[str, float]) -> HealthRecord:
     return HealthRecord(occasion, 1, None, None, "", t_s * NS_PER_S, HealthReading("log", values))
 
 
-def compared(io: Host) -> Comparison:
+def compared(io: Host) -> MonitorInterval:
     """Writes with planted delays between two readings of the log, and an engine that saw 0.2 ms more."""
     before = monitor_values(0)
     for number in range(len(DELAYS_MS)):

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from openpts_drives.health.nvme_health import SMART_LOG_FIELDS
-from openpts_nvme.logs.declaration import EntryList, Field, Log, declared_logs
+from openpts_nvme.logs.declaration import EntryList, Log, LogField, declared_logs
 from openpts_nvme.logs.encode import encode_feature
 from openpts_nvme.logs.page import LogError, decode, whole_bytes
 from tests.support.drawn_pages import drawn_page, has_values
@@ -22,8 +22,8 @@ _PAGES = 10_000
 each_log = pytest.mark.parametrize("log", _LOGS, ids=lambda log: log.name)
 
 
-def _all_fields(log: Log) -> Iterator[tuple[Sequence[Field], Sequence[EntryList]]]:
-    levels: list[tuple[Sequence[Field], Sequence[EntryList]]] = [(log.fields, log.lists)]
+def _all_fields(log: Log) -> Iterator[tuple[Sequence[LogField], Sequence[EntryList]]]:
+    levels: list[tuple[Sequence[LogField], Sequence[EntryList]]] = [(log.fields, log.lists)]
     while levels:
         fields, lists = levels.pop()
         yield fields, lists

@@ -13,7 +13,7 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.around import Around, Surroundings
-from openpts_nvme.outliers.causes import Cause, Comparison
+from openpts_nvme.outliers.causes import Cause, MonitorInterval
 from openpts_nvme.outliers.judge import judged
 from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX, comparisons_of
 from openpts_nvme.outliers.rules import HIDES, Witnessed, cause_of
@@ -129,7 +129,7 @@ def test_a_drive_that_lacks_what_it_had_alone_is_named(after, lacks) -> None:
     assert found.hides == (named if lacks else "")
 
 
-def _compared(*writes: tuple[int, ...]) -> Comparison:
+def _compared(*writes: tuple[int, ...]) -> MonitorInterval:
     """Between the readings of one step with writes of 1, 6, 7, 20 and 300 ms."""
     latencies_ns = [ms * NS_PER_MS for ms in (1, 6, 7, 20, 300)]
     step = StepRecord(StepPlace(1, Phase.ROUND, 1, 0), step_of([latencies_ns]))

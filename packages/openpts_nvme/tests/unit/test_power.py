@@ -18,7 +18,7 @@ from openpts_nvme.power.qis import QisSource, parse_header
 from openpts_nvme.power.quarch import QuarchSource
 from openpts_nvme.power.source import MeterError
 from openpts_nvme.power.windows import PowerWindows
-from openpts_nvme.pstates.results import Point, levels_of
+from openpts_nvme.pstates.results import IdlePoint, levels_of
 from tests.support.power_meters import quarch_module, quarch_server, stripe_of
 
 
@@ -234,7 +234,7 @@ ENTERED_AT = (0, 5, 10, 16, 21)
 """Points of the grid from which on the states are entered."""
 
 
-def noisy_staircase(seed: int, reads: int = 15) -> list[Point]:
+def noisy_staircase(seed: int, reads: int = 15) -> list[IdlePoint]:
     """Reads of 100 us with 10 % of noise and one in 30 that takes 5 ms longer, behind five states."""
     chosen = random.Random(seed)
     points = []
@@ -245,7 +245,7 @@ def noisy_staircase(seed: int, reads: int = 15) -> list[Point]:
             for _ in range(reads)
         )
         idle_ns = round(1e6 * 10 ** (place / 5))
-        points.append(Point(idle_ns, idle_ns, latencies))
+        points.append(IdlePoint(idle_ns, idle_ns, latencies))
     return points
 
 
@@ -263,7 +263,7 @@ def test_steps_are_found_in_noise_and_outliers(seed) -> None:
 def test_noise_alone_has_no_step() -> None:
     chosen = random.Random(1)
     points = [
-        Point(n, n, tuple(round(1e5 * chosen.lognormvariate(0, 0.1)) for _ in range(10)))
+        IdlePoint(n, n, tuple(round(1e5 * chosen.lognormvariate(0, 0.1)) for _ in range(10)))
         for n in range(1, 30)
     ]
     assert len(levels_of(points, None, 1)) == 1

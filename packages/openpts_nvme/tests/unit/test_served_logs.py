@@ -11,7 +11,7 @@ import pytest
 from openpts_drives.health.nvme_health import OCP_UUID, ocp_uuid_index
 from openpts_nvme.logs.declaration import Log, declared_logs
 from openpts_nvme.logs.encode import encode_feature
-from openpts_nvme.logs.page import Page, decode, whole_bytes
+from openpts_nvme.logs.page import LogPage, decode, whole_bytes
 from openpts_testbench.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Completion, Host
 from tests.support.served_drive import admin, both, pattern, served
@@ -39,7 +39,7 @@ mib_us = 0.0
 """
 
 
-def page(host: Host, name: str, *, uuid_index: int = 1) -> Page:
+def page(host: Host, name: str, *, uuid_index: int = 1) -> LogPage:
     """A page as a host reads it: its head, then all."""
     log = declared_logs()[name]
     index = uuid_index if log.ocp else 0
@@ -198,7 +198,7 @@ def drive() -> Iterator[ServedDrive]:
         yield drive
 
 
-def log(host: Host, name: str, specific: int = 0) -> Page:
+def log(host: Host, name: str, specific: int = 0) -> LogPage:
     declared = declared_logs()[name]
     data = read(host, declared.id, declared.length, specific)
     return decode(declared, read(host, declared.id, whole_bytes(declared, data), specific))

@@ -256,7 +256,7 @@ def rows_pages(comparison: Comparison, numbers: Iterator[int]) -> tuple[Page, ..
     return (*pages, _loss_page(comparison), _order_page(comparison))
 
 
-class _Group(Struct, frozen=True):
+class _RowGroup(Struct, frozen=True):
     """Rows with a plot and a table of their own: those of a unit, of one direction if they are many."""
 
     unit: FigureUnit
@@ -275,7 +275,7 @@ class _Group(Struct, frozen=True):
         return re.sub("[^a-z0-9]+", "-", words).strip("-")
 
 
-def _groups(comparison: Comparison, benchmark: BenchmarkProfile) -> tuple[_Group, ...]:
+def _groups(comparison: Comparison, benchmark: BenchmarkProfile) -> tuple[_RowGroup, ...]:
     """By unit; where one has more rows than an axis has room for, by direction as well."""
     found: dict[tuple[FigureUnit, str], list[int]] = {}
     many = {
@@ -284,7 +284,7 @@ def _groups(comparison: Comparison, benchmark: BenchmarkProfile) -> tuple[_Group
     for place, row in zip(comparison.conditions.places(benchmark), benchmark.rows, strict=True):
         unit = row.units[0]
         found.setdefault((unit, row.direction if unit in many else ""), []).append(place)
-    return tuple(_Group(unit, direction, tuple(places)) for (unit, direction), places in found.items())
+    return tuple(_RowGroup(unit, direction, tuple(places)) for (unit, direction), places in found.items())
 
 
 def _states_pages(
@@ -345,7 +345,7 @@ def _loss_page(comparison: Comparison) -> Page:
     return Page(f"precon-loss{comparison.key}", title, blocks, mandatory=True)
 
 
-def _values_table(comparison: Comparison, group: _Group, page_id: str) -> Table:
+def _values_table(comparison: Comparison, group: _RowGroup, page_id: str) -> Table:
     """The figures of a group, a column for each state, and the range that a drive in use has."""
     rows = comparison.conditions.rows
     return rows_table(
@@ -376,7 +376,7 @@ def _true_range(comparison: Comparison, place: int, unit: FigureUnit) -> Cell:
     return cells.words(" to ".join(value_text(value, unit) for value in (min(known), max(known))))
 
 
-def _bars(comparison: Comparison, table: Table, group: _Group, number: int) -> Figure:
+def _bars(comparison: Comparison, table: Table, group: _RowGroup, number: int) -> Figure:
     """A bar for each state, side by side for each row."""
     rows = [comparison.conditions.rows[place][1] for place in group.places]
     labels = tuple(row.name if group.direction else _label(row) for row in rows)

@@ -22,7 +22,7 @@ from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.rows.precon import DriveState, InitialState, PreconConditions
 from openpts_practice.rows.steps import RowFigure, loss_pct, range_of
 from openpts_practice.rows.tables import MeasuredRow, measured_row, samples_of
-from openpts_pts.analysis.saturation import TrackedStep, disturbed_minutes, steady_round_of, tracked_iops
+from openpts_pts.analysis.saturation import SaturationStep, disturbed_minutes, steady_round_of, tracked_iops
 
 
 class CourseResults(Struct, frozen=True):
@@ -81,13 +81,13 @@ def analyze_course(samples: Sequence[Sample], minute_ns: int, least_bytes: float
     )
 
 
-def rounds_of(samples: Sequence[Sample]) -> tuple[TrackedStep, ...]:
+def rounds_of(samples: Sequence[Sample]) -> tuple[SaturationStep, ...]:
     """The steps with the tracked minute that each belongs to: only those end by their time alone."""
-    found: list[TrackedStep] = []
+    found: list[SaturationStep] = []
     number = 1
     for sample in samples:
         tracked = isinstance(sample.step.stop, Duration)
-        found.append(TrackedStep(number, tracked, sample))
+        found.append(SaturationStep(number, tracked, sample))
         number += tracked
     return tuple(found)
 

@@ -7,7 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from openpts.fields import usual
-from openpts.fields.field import Field, Kind
+from openpts.fields.field import Field, ValueType
 from openpts.fields.kinds import FILLS_OR_NONE
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import KIB, MB
@@ -19,7 +19,7 @@ from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.rows.conditions import BENCHMARKS_FIELD, ROW_PARAMETERS, ProfileTestConditions
 
 
-class Claim(Struct, frozen=True):
+class DataSheetClaim(Struct, frozen=True):
     """What a data sheet says of one of ``DATA_SHEET_FIGURES``, in its unit."""
 
     figure: str
@@ -88,7 +88,7 @@ class ClaimsTable(Struct, frozen=True, forbid_unknown_fields=True):
 
 def _with_claims(_name: str, table: ClaimsTable, conditions: Any) -> Any:
     claims = tuple(
-        Claim(figure.name, float(value))
+        DataSheetClaim(figure.name, float(value))
         for figure in DATA_SHEET_FIGURES.values()
         if (value := getattr(table, figure.claim_name)) is not UNSET
     )
@@ -142,11 +142,11 @@ class SustainedConditions(
     ]
     longest_ns: Annotated[int, usual.LONGEST.but(help="End the load after this time, if that comes first.")]
     claims: Annotated[
-        tuple[Claim, ...],
+        tuple[DataSheetClaim, ...],
         Field(
             "Claims of the data sheet",
             "A value of the drive's data sheet, to compare with the measured one.",
-            Kind(ClaimsTable),
+            ValueType(ClaimsTable),
             change=_with_claims,
             show=lambda _conditions: "",
             free="what figures are compared with",

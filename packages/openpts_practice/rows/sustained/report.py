@@ -28,7 +28,7 @@ from openpts_pages.kit import Col, Plot, PlotName, labels_axis, page, page_of, t
 from openpts_pages.measure import Measure, Measured, Subject
 from openpts_pages.model import WIDTH_PX, Block, Cell, Figure, Page, Series, Table, Verdict
 from openpts_practice.rows import FigureUnit
-from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, Claim, SustainedConditions
+from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, DataSheetClaim, SustainedConditions
 from openpts_practice.rows.sustained.results import (
     ClaimResult,
     ClaimSource,
@@ -311,13 +311,13 @@ def sustained_run(run: Run) -> SustainedRun:
     )
 
 
-def claims_of(conditions: SustainedConditions, dut: Facts) -> tuple[tuple[Claim, ...], ClaimSource]:
+def claims_of(conditions: SustainedConditions, dut: Facts) -> tuple[tuple[DataSheetClaim, ...], ClaimSource]:
     """The claims that the operator gave; without any, those that the drive's own facts have."""
     if conditions.claims:
         return conditions.claims, ClaimSource("given by the operator")
     rated = {name: dut.get(f"rated_{figure.claim_name}") for name, figure in DATA_SHEET_FIGURES.items()}
     facts = {name: fact for name, fact in rated.items() if fact is not None}
-    claims = tuple(Claim(name, float(fact.value)) for name, fact in facts.items() if fact.value)
+    claims = tuple(DataSheetClaim(name, float(fact.value)) for name, fact in facts.items() if fact.value)
     # without a value, the source says why there is none
     sources = dict.fromkeys(fact.source for fact in facts.values() if fact.value or not claims)
     return claims, ClaimSource("; ".join(sources), stands_in=bool(claims))

@@ -9,7 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.minutes import Piece
+from openpts.analysis.minutes import MeasuredInterval
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.stimulus import Stimulus
@@ -17,7 +17,7 @@ from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.model import Cell, Page, Verdict
 from openpts_practice.rows import FigureUnit, ProfileRow
-from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, Claim, DataSheetFigure
+from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, DataSheetClaim, DataSheetFigure
 from openpts_practice.rows.tables import MeasuredRow
 
 KEPT_PCT: Final = 95.0
@@ -93,7 +93,7 @@ class ClaimResult(Struct, frozen=True):
 
 
 def claim_result(
-    claim: Claim, pairs: Sequence[Pair], pieces: Sequence[Piece], load: Stimulus | None
+    claim: DataSheetClaim, pairs: Sequence[Pair], pieces: Sequence[MeasuredInterval], load: Stimulus | None
 ) -> ClaimResult:
     """A claim held against the row of its order and operation that has the most I/Os outstanding."""
     figure = DATA_SHEET_FIGURES[claim.figure]
@@ -107,7 +107,7 @@ def claim_result(
     return ClaimResult(pair.name, figure, claim.value, fresh, sustained, kept_ns)
 
 
-def held_ns(pieces: Sequence[Piece], figure: DataSheetFigure, claimed: float) -> int:
+def held_ns(pieces: Sequence[MeasuredInterval], figure: DataSheetFigure, claimed: float) -> int:
     """How long the load kept a value: until the first ten intervals in a row whose mean is below it.
 
     The time goes to the first interval below the value among these ten. With fewer intervals than that, their

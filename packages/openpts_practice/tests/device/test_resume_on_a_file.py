@@ -19,7 +19,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import Event, PurgeFinished, RunStarted, StepFinished
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
@@ -53,8 +53,8 @@ def _small(conditions: Conditions) -> Conditions:
     )
 
 
-def _order(test: str, folder: Path, target: Path) -> Order:
-    return Order(
+def _order(test: str, folder: Path, target: Path) -> RunSettings:
+    return RunSettings(
         target=f"file:{target}?size=32MiB",
         drive_class=DriveClass.CLIENT,
         adjust=_small,
@@ -96,7 +96,7 @@ def cut_off(tmp_path: Path, at: Callable[[Event], bool], test: str = "iops", *, 
 
 
 def resumed(run: Run, heard: list[Event] | None = None, **accepted: bool) -> Run:
-    order = Order.to_resume(Resumption(run, **accepted), Consent())
+    order = RunSettings.to_resume(Resumption(run, **accepted), Consent())
     listener = (lambda _: None) if heard is None else heard.append
     run_test(PROCEDURES[run.manifest.conditions.test], order, [listener])
     return read_run(run.folder)
@@ -180,7 +180,7 @@ def test_one_that_is_cut_off_again_and_again_comes_to_its_end(tmp_path: Path) ->
                 raise KeyboardInterrupt
 
         with pytest.raises(InterruptedRunError):
-            run_test(PROCEDURES["iops"], Order.to_resume(Resumption(run), Consent()), [stop])
+            run_test(PROCEDURES["iops"], RunSettings.to_resume(Resumption(run), Consent()), [stop])
         run = read_run(run.folder)
     run = resumed(run, accept_interruption=True)
     assert (run.manifest.state, _of_rounds(run)) == (RunState.COMPLETE, _whole())
@@ -212,9 +212,9 @@ def test_another_file_is_refused_and_nothing_of_the_run_changes(tmp_path: Path) 
     cut = cut_off(tmp_path, _at_step(3))
     other = f"file:{tmp_path / 'y'}?size=64MiB"
     with pytest.raises(TargetError, match="capacity"):
-        run_test(PROCEDURES["iops"], Order.to_resume(Resumption(cut), Consent(), other), [])
+        run_test(PROCEDURES["iops"], RunSettings.to_resume(Resumption(cut), Consent(), other), [])
     assert read_run(cut.folder) == cut
     (tmp_path / "x").rename(tmp_path / "z")
     moved = f"file:{tmp_path / 'z'}?size=32MiB"
-    run_test(PROCEDURES["iops"], Order.to_resume(Resumption(cut), Consent(), moved), [])
+    run_test(PROCEDURES["iops"], RunSettings.to_resume(Resumption(cut), Consent(), moved), [])
     assert read_run(cut.folder).manifest.state is RunState.COMPLETE

@@ -18,7 +18,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarize
 from openpts.report.times import default_date
 from openpts.runner.continued_run import Continuation
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.units import NS_PER_S
@@ -48,10 +48,10 @@ def changed(**changes: Any) -> Any:
     return lambda conditions: replace(conditions, **changes)
 
 
-def order_after(run: Run, folder: Path, rest_days: float | None = None, **changes: Any) -> Order:
+def order_after(run: Run, folder: Path, rest_days: float | None = None, **changes: Any) -> RunSettings:
     path = run.manifest.target.path
     rest_ns = None if rest_days is None else round(rest_days * DAY_NS)
-    return Order(
+    return RunSettings(
         target=path,
         drive_class=DriveClass.ENTERPRISE,
         adjust=changed(**changes),
@@ -144,7 +144,7 @@ def test_a_continued_run_that_was_killed_goes_on(tmp_path: Path) -> None:
             shutil.copytree(steps, cut)
 
     run_test(TEST, order_after(first, tmp_path / "3", 1), [kill])
-    run_test(TEST, Order.to_resume(Resumption(stored_run(cut)), Consent()), [])
+    run_test(TEST, RunSettings.to_resume(Resumption(stored_run(cut)), Consent()), [])
     assert [step.sample for step in read_run(cut).steps] == [step.sample for step in whole.steps]
 
 

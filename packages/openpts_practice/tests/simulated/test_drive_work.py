@@ -21,7 +21,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_pages.model import Verdict
 from openpts_practice.fill import FillConditions
 from tests.support.one_point import run_one_point
@@ -178,7 +178,7 @@ def test_the_end_of_the_cache_is_a_dip_that_lasts(fill: Run, golden: Golden) -> 
 def test_pages_and_comparison_have_the_measures(fill: Run) -> None:
     tables = build_report(fill, default_date(fill)).tables()
     assert {"fill-energy", "fill-media-writes-loads", "fill-media-writes-rests"} <= set(tables)
-    (test,) = compare_runs([Entry(fill, "one"), Entry(fill, "two")]).tests
+    (test,) = compare_runs([NamedRun(fill, "one"), NamedRun(fill, "two")]).tests
     keys = {one.key for one in test.contenders[0].runs[0].key_values}
     assert {"energy.loads.mean_w", "energy.idle.mean_w", "media.write_amplification"} <= keys
 

@@ -33,7 +33,7 @@ from openpts.runner.events import (
     StepFinished,
     StepsStarted,
 )
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test
 from openpts.vocabulary.consent import Consent
@@ -53,7 +53,7 @@ from tests.support.transcript import Golden
 
 def resumed(folder: Path, listeners: Any = (), target: str | None = None, **accepted: bool) -> Run:
     run = read_run(folder)
-    order = Order.to_resume(Resumption(run, **accepted), Consent(), target)
+    order = RunSettings.to_resume(Resumption(run, **accepted), Consent(), target)
     run_test(PROCEDURES[run.manifest.conditions.test], order, listeners)
     return read_run(folder, interval_histograms=True)
 
@@ -169,7 +169,7 @@ def test_it_is_cut_off_twice_by_the_operator_and_goes_on(tmp_path: Path) -> None
             run_test(PROCEDURES["tp"], order, [stopped(nth(StepFinished, number))])
         run = read_run(tmp_path / "stopped")
         assert (run.manifest.state, len(run.manifest.attempts)) == (RunState.INTERRUPTED, 1 + number // 9)
-        order = Order.to_resume(Resumption(run), Consent())
+        order = RunSettings.to_resume(Resumption(run), Consent())
     after = resumed(run.folder)
     assert_as_undisturbed(after, undisturbed)
     assert [attempt.end for attempt in after.manifest.attempts] == [RunState.INTERRUPTED] * 2 + [None]
@@ -284,7 +284,7 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         )
         after = Killed(folder, behind_it, at=nth(RunEnded, 2))
 
-        def heard(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
+        def heard(test: Procedure, order: RunSettings, listeners: Sequence[Listener]) -> FinishedRun:
             return run_test(test, order, [*listeners, in_hir.on_event, after.on_event])
 
         patch.setattr(in_turn, "run_test", heard)

@@ -15,7 +15,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purpose import Purpose
 from openpts_practice.rows.profiles import BENCHMARKS
-from openpts_practice.rows.sustained import Claim, SustainedConditions
+from openpts_practice.rows.sustained import DataSheetClaim, SustainedConditions
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 from tests.support.whole_tests import run_whole
 
@@ -34,7 +34,7 @@ def kept_of(figures: dict[str, Any]) -> dict[tuple[str, str], float]:
 
 @pytest.mark.proves("HYP-USE-01")
 def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
-    given = (Claim("sequential_write", 2950), Claim("random_write", 520_000))
+    given = (DataSheetClaim("sequential_write", 2950), DataSheetClaim("random_write", 520_000))
     adjust = adjusted(drive_fills=1.0, claims=given)
     run = run_whole("sustained", DriveClass.CLIENT, tmp_path / "run", adjust)
     figures = summarize(run)
@@ -66,7 +66,7 @@ def test_every_figure_of_a_drive_that_follows_a_script(tmp_path: Path) -> None:
     adjust = adjusted(
         benchmarks=(replace(BENCHMARKS["data-sheet"], rows=rows),),
         drive_fills=0.5,
-        claims=(Claim("random_write", 300), Claim("random_read", 400)),
+        claims=(DataSheetClaim("random_write", 300), DataSheetClaim("random_read", 400)),
     )
     run = run_whole("sustained", DriveClass.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
     figures = summarize(run)

@@ -19,7 +19,7 @@ from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts_practice.entropy.report import (
     EntropyEffect,
-    Level,
+    PropertyLevel,
     Reduction,
     entropy_effect,
     levels_of,
@@ -116,7 +116,7 @@ def test_a_client_drive_has_its_cache_and_a_smaller_demand() -> None:
     assert (conditions.write_cache_enabled, conditions.tc, conditions.qd) == (True, 2, 16)
 
 
-def levels(visits: list[tuple[float, float]]) -> tuple[Level, ...]:
+def levels(visits: list[tuple[float, float]]) -> tuple[PropertyLevel, ...]:
     """Levels of (level, figure) in the order in which they were measured."""
     return levels_of(visits, lambda level: level, lambda figure: figure)
 
@@ -129,7 +129,7 @@ def both_ways(figures: dict[float, float], per_step: float = 0.0) -> list[tuple[
 
 def test_visits_are_kept_in_their_order_and_levels_rise() -> None:
     found = levels([(46.0, 5.0), (0.0, 9.0), (0.0, 7.0), (46.0, 3.0)])
-    assert found == (Level(0.0, (9.0, 7.0)), Level(46.0, (5.0, 3.0)))
+    assert found == (PropertyLevel(0.0, (9.0, 7.0)), PropertyLevel(46.0, (5.0, 3.0)))
     assert [level.mean for level in found] == [8.0, 4.0]
 
 
@@ -165,7 +165,7 @@ RESTLESS_MB_PER_S: Mapping[float, tuple[float, ...]] = {
 
 
 def effect_of(visits: Mapping[float, tuple[float, ...]]) -> EntropyEffect:
-    effect = entropy_effect(tuple(Level(level, found) for level, found in visits.items()))
+    effect = entropy_effect(tuple(PropertyLevel(level, found) for level, found in visits.items()))
     assert effect is not None
     return effect
 
@@ -222,7 +222,7 @@ def test_nothing_was_written() -> None:
 
 
 def test_one_level_has_no_effect_to_tell() -> None:
-    assert entropy_effect((Level(0.0, (1.0, 1.0)),)) is None
+    assert entropy_effect((PropertyLevel(0.0, (1.0, 1.0)),)) is None
 
 
 def test_loss_is_against_reads_alone() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.minutes import Piece
+from openpts.analysis.minutes import MeasuredInterval
 from openpts.analysis.run_comparison import SetRule
 from openpts.fields.field import parameters_of
 from openpts.procedures.kit.ledger import deviations, shortened
@@ -19,7 +19,7 @@ from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_practice.rows import FigureUnit, ProfileRow
 from openpts_practice.rows.profiles import BENCHMARKS
-from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, Claim, SustainedConditions
+from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, DataSheetClaim, SustainedConditions
 from openpts_practice.rows.sustained.results import HELD_INTERVALS, ClaimResult, Pair, claim_result, held_ns
 from openpts_practice.rows.sustained.script import script as sustained_test
 from openpts_practice.rows.sustained.script import standard_conditions, supported_on
@@ -178,10 +178,10 @@ def test_no_step_of_the_load_is_longer_than_half_an_hour() -> None:
 RANDOM_WRITE = DATA_SHEET_FIGURES["random_write"]
 
 
-def pieces(rates: list[float]) -> list[Piece]:
+def pieces(rates: list[float]) -> list[MeasuredInterval]:
     """Intervals of a second with so many writes each."""
     return [
-        Piece(
+        MeasuredInterval(
             index * NS_PER_S,
             Interval(
                 index=index,
@@ -268,15 +268,15 @@ def test_a_slower_answer_is_a_loss_in_every_unit() -> None:
 
 def test_a_claim_is_held_against_the_row_with_the_most_outstanding() -> None:
     pairs = [pair(row(qd=1), 100, 90), pair(row(qd=32), 5000, 4000), pair(row(read_pct=100, qd=64), 9, 9)]
-    result = claim_result(Claim("random_write", 5000), pairs, (), None)
+    result = claim_result(DataSheetClaim("random_write", 5000), pairs, (), None)
     assert (result.name, result.fresh, result.sustained, result.missed) == ("QD32 Write", 5000, 4000, True)
-    unmeasured = claim_result(Claim("sequential_write", 10), pairs, (), None)
+    unmeasured = claim_result(DataSheetClaim("sequential_write", 10), pairs, (), None)
     assert (unmeasured.name, unmeasured.fresh, unmeasured.missed) == ("sequential write", None, False)
 
 
 def test_iops_of_a_data_sheet_are_of_4_kib() -> None:
     pairs = [pair(row(size_bytes=524_288, qd=32), 700, 600)]
-    assert claim_result(Claim("random_write", 700), pairs, (), None).fresh is None
+    assert claim_result(DataSheetClaim("random_write", 700), pairs, (), None).fresh is None
 
 
 def test_only_a_load_of_the_claims_own_kind_has_kept_it() -> None:
@@ -284,7 +284,7 @@ def test_only_a_load_of_the_claims_own_kind_has_kept_it() -> None:
     load = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 4, 32, ActiveRange())
     reads = Stimulus.of(AccessPattern.RANDOM, 4096, 100, 4, 32, ActiveRange())
     course = pieces([1000.0] * 20)
-    claim = Claim("random_write", 900)
+    claim = DataSheetClaim("random_write", 900)
     assert claim_result(claim, pairs, course, load).held_ns == 20 * NS_PER_S
     assert claim_result(claim, pairs, course, reads).held_ns is None
     assert claim_result(claim, pairs, course, None).held_ns is None

@@ -15,8 +15,8 @@ from openpts.vocabulary.requests import Apply, ReadHealth
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts_practice.thermal.results import (
-    Evidence,
     HeatPoint,
+    ThrottlingEvidence,
     counters_rose,
     has_cooled,
     is_stable,
@@ -140,7 +140,7 @@ def course(
 def test_the_drives_own_word_decides_whatever_its_speed() -> None:
     points = course([100, 100, 90, 100], [30, 30, 30, 30], [False, False, True, True], length_s=1)
     found = throttling_of(points, 100, MINUTE)
-    assert found.evidence is Evidence.DRIVE
+    assert found.evidence is ThrottlingEvidence.DRIVE
     assert found.first_ns == 2 * NS_PER_S
     assert found.bytes_before == 200
     assert found.before_bytes_per_s == 100
@@ -152,7 +152,7 @@ def test_a_drive_that_says_it_did_not_throttle_is_believed() -> None:
     """A cache that is full: slow while warm, and for another reason than heat."""
     points = course([100, 100, 10, 10], [30, 60, 61, 61], [False] * 4)
     found = throttling_of(points, 100, MINUTE)
-    assert (found.evidence, found.seen, found.share) == (Evidence.NONE, False, 0)
+    assert (found.evidence, found.seen, found.share) == (ThrottlingEvidence.NONE, False, 0)
     assert found.before_bytes_per_s == 55
 
 
@@ -160,7 +160,7 @@ def test_without_a_word_slow_minutes_count_while_it_is_hot() -> None:
     # slow at 60 °C too, but that is further from the highest than 3 K
     points = course([100, 79, 100, 79, 81, 50], [30, 60, 66, 67, 70, 70])
     found = throttling_of(points, 100, MINUTE)
-    assert found.evidence is Evidence.SPEED
+    assert found.evidence is ThrottlingEvidence.SPEED
     assert found.first_ns == 3 * MINUTE
     assert found.bytes_before == 60 * (100 + 79 + 100)
     assert found.throttled_bytes_per_s == pytest.approx((79 + 50) / 2)
@@ -170,15 +170,15 @@ def test_without_a_word_slow_minutes_count_while_it_is_hot() -> None:
 @pytest.mark.parametrize(
     ("temperatures", "evidence"),
     [
-        ([41, 50, 50, 50], Evidence.NONE),  # 9 K are no heat to speak of
-        ([40, 50, 50, 50], Evidence.SPEED),
-        ([None, None, None, None], Evidence.UNKNOWN),
+        ([41, 50, 50, 50], ThrottlingEvidence.NONE),  # 9 K are no heat to speak of
+        ([40, 50, 50, 50], ThrottlingEvidence.SPEED),
+        ([None, None, None, None], ThrottlingEvidence.UNKNOWN),
     ],
 )
 def test_a_run_that_did_not_warm_the_drive_shows_no_throttling(temperatures, evidence) -> None:
     found = throttling_of(course([100, 50, 50, 50], temperatures), 100, MINUTE)
     assert found.evidence is evidence
-    assert (found.share is None) is (evidence is Evidence.UNKNOWN)
+    assert (found.share is None) is (evidence is ThrottlingEvidence.UNKNOWN)
 
 
 def test_a_counter_that_rose_is_a_word_and_one_that_stood_still_is_none() -> None:
@@ -202,7 +202,7 @@ def test_points_are_put_together_without_losing_a_byte() -> None:
 def test_the_last_moments_of_a_run_are_no_minute() -> None:
     points = [*course([100, 100], [30, 50]), HeatPoint(2 * MINUTE + 8, 8, 0, 50)]
     assert len(whole_minutes(points, MINUTE)) == 2
-    assert throttling_of(points, 100, MINUTE).evidence is Evidence.NONE
+    assert throttling_of(points, 100, MINUTE).evidence is ThrottlingEvidence.NONE
     # unless there is nothing else
     assert whole_minutes(points[2:], MINUTE) == tuple(points[2:])
 

@@ -18,7 +18,7 @@ from openpts_pts.shared.demand.results import analyze_demand
 from openpts_pts.shared.tracking.rounds import TrackedStep, analyze_tracking
 
 
-class Requirement(Struct, frozen=True):
+class DemandRequirement(Struct, frozen=True):
     """A requirement and its clause."""
 
     rule_id: str
@@ -28,11 +28,11 @@ class Requirement(Struct, frozen=True):
 class Requirements(Struct, frozen=True):
     """The requirement that each finding deviates from, by its number in a test."""
 
-    preconditioning: Requirement
-    art_limit: Requirement
-    middle: Requirement
-    capture: Requirement
-    shares: Requirement
+    preconditioning: DemandRequirement
+    art_limit: DemandRequirement
+    middle: DemandRequirement
+    capture: DemandRequirement
+    shares: DemandRequirement
 
 
 def demand_findings(run: Run, requirements: Requirements) -> tuple[Deviation, ...]:
@@ -130,5 +130,5 @@ def _of_the_pattern(step: StepRecord) -> bool:
     return step.place.phase is not Phase.WIPC and stimulus is not None and has_shares(stimulus)
 
 
-def _entry(requirement: Requirement, required: str, used: str, effect: str) -> Deviation:
+def _entry(requirement: DemandRequirement, required: str, used: str, effect: str) -> Deviation:
     return Deviation(requirement.rule_id, requirement.clause, required, used, effect)

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.engine.native import NativeEngine
-from openpts.engine.options import CaptureOrder, Demand, NativeOptions
+from openpts.engine.options import CaptureSettings, Demand, NativeOptions
 from openpts.units import KIB, MIB, NS_PER_MS
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -60,7 +60,7 @@ def test_it_goes_on_from_step_to_step_and_wraps_at_the_end_of_the_range(
     """Reads take it up where writes stopped, writes where reads did, also from round to round."""
     conditions = standard_conditions(drive_class, seed=3)
     short = replace(conditions, minute_ns=20 * NS_PER_MS, max_rounds=3, block_sizes_bytes=(BLOCK,))
-    options = NativeOptions(capture=CaptureOrder(tmp_path, SECTOR))
+    options = NativeOptions(capture=CaptureSettings(tmp_path, SECTOR))
     engine = NativeEngine(descriptor, FACTS, Demand(tc=1, qd=32, block_size_bytes=BLOCK), 7, options)
     samples = carried_out(engine, throughput_test(short, CAPACITY))
     assert [sample.read.ios > 0 for sample in samples] == [False, *[True, False] * 3]

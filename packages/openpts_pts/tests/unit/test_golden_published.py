@@ -17,7 +17,7 @@ from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from openpts_pts.analysis.saturation import TrackedStep, analyze_saturation
+from openpts_pts.analysis.saturation import SaturationStep, analyze_saturation
 from openpts_pts.hir.results import summarize_segment
 from openpts_pts.shared.rounds.results import MatrixCell
 from openpts_pts.tests.unit.trace.scenario import play
@@ -255,7 +255,7 @@ def test_a_drive_that_is_filled_three_times_ever_more_slowly() -> None:
     steps = []
     for fill in published["fills"]:
         iops = Fraction(capacity_bytes, 4096 * 60 * fill["minutes"])
-        minute = TrackedStep(1, tracked=False, sample=sample(str(iops)))
+        minute = SaturationStep(1, tracked=False, sample=sample(str(iops)))
         steps += [minute] * fill["minutes"]
     placed = in_turn(*(step.sample for step in steps))
     steps = [with_changes(step, sample=sample) for step, sample in zip(steps, placed, strict=True)]

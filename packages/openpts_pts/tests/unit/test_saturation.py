@@ -12,7 +12,7 @@ from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepStat
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from openpts_pts.analysis.saturation import (
-    Zones,
+    SaturationZones,
     analyze_saturation,
     is_whole_minute,
     spread_of,
@@ -128,7 +128,7 @@ def test_a_plateau_shorter_than_five_minutes_is_measured_by_its_first() -> None:
 STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration(MINUTE_NS))
 
 
-def zones(course: list[float]) -> Zones | None:
+def zones(course: list[float]) -> SaturationZones | None:
     """The zones of a course with so many IOPS in each minute."""
     drive = Drive(2**40, lambda stimulus, phase, number: course[number])
     samples = in_turn(*(drive.sample(Phase.SATURATION, number, STEP) for number in range(len(course))))

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
-from openpts.engine.options import CaptureOrder, CompletionWait, Demand, IoPath, NativeOptions
+from openpts.engine.options import CaptureSettings, CompletionWait, Demand, IoPath, NativeOptions
 from openpts.errors import UsageError
 from openpts.units import GB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.facts import TargetKind
@@ -169,7 +169,7 @@ def test_a_step_that_makes_no_sense_is_refused(engine) -> None:
 
 def test_a_capture_has_every_simulated_io_of_the_steps_that_ask_for_it(drive, tmp_path) -> None:
     folder = tmp_path / "all"
-    engine = drive.engine(DEMAND, 7, NativeOptions(capture=CaptureOrder(folder, 4 * KIB)))
+    engine = drive.engine(DEMAND, 7, NativeOptions(capture=CaptureSettings(folder, 4 * KIB)))
     engine.submit([step(IoCount(500))])
     assert wait(engine).ios == 500
     assert not folder.exists()

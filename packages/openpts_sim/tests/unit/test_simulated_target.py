@@ -6,7 +6,12 @@ from hypothesis import strategies as st
 
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
-from openpts_sim.simulated_target import DriveState, SimulatedTarget, names_simulated, parse_simulated_target
+from openpts_sim.simulated_target import (
+    DriveHistory,
+    SimulatedTarget,
+    names_simulated,
+    parse_simulated_target,
+)
 from tests.support.refusals import refusal
 
 # a preset's name or path: anything on one line
@@ -19,7 +24,7 @@ TARGETS = st.builds(
     st.none() | st.integers(1, 2**63 - 1),
     st.none() | st.integers(1, 1_000_000),
     st.none() | st.integers(0, 2**63 - 1),
-    st.sampled_from(DriveState),
+    st.sampled_from(DriveHistory),
     parameters=st.dictionaries(
         st.from_regex(r"[a-z_]+(\.[a-z_]+)+", fullmatch=True), st.from_regex(r"[0-9a-z.-]+", fullmatch=True)
     ).map(lambda found: tuple(found.items())),

@@ -21,7 +21,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts, ReplayMode
 from openpts.vocabulary.stimulus import ActiveRange
-from openpts_traces.replay import ReplayConditions, Unaligned, Zone
+from openpts_traces.replay import MappedZone, ReplayConditions, Unaligned
 from openpts_traces.replay.traces import Mapping, Prefill, TraceFile
 from tests.support.oracle_presets import write_oracle
 from tests.support.transcript import Golden
@@ -236,7 +236,9 @@ def test_each_pass_is_moved_on_and_what_it_touches_is_written_before(tmp_path: P
 
 def test_zones_move_parts_of_the_trace(tmp_path: Path) -> None:
     # 256 blocks of 4 KiB: the second half goes to 4 MiB, the first nowhere.
-    run = replayed(tmp_path, mapping=Mapping.ZONES, zone_table=(Zone(512 << 10, 1 << 20, 4 << 20),), passes=1)
+    run = replayed(
+        tmp_path, mapping=Mapping.ZONES, zone_table=(MappedZone(512 << 10, 1 << 20, 4 << 20),), passes=1
+    )
     figures = summarize(run)
     (one,) = figures["passes"]
     assert figures["skipped"]["outside of the zones"] > 200
@@ -260,7 +262,7 @@ def test_only_what_conflicts_waits_if_that_is_asked_for(tmp_path: Path) -> None:
     ("changes", "option"),
     [
         ({"mapping": Mapping.ZONES}, "zone_table"),
-        ({"zone_table": (Zone(0, 4096, 0),)}, "zone_table"),
+        ({"zone_table": (MappedZone(0, 4096, 0),)}, "zone_table"),
         ({"unaligned": Unaligned.RMW, "conflicts": Conflicts.DROP}, "unaligned"),
     ],
 )

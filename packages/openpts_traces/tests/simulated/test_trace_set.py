@@ -22,7 +22,7 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
 from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.trace_set import Background, Idle
 from openpts_traces.replay.traces import TraceFile
@@ -215,7 +215,7 @@ def test_equal_seeds_are_equal_to_the_bit(tmp_path: Path) -> None:
 
 def test_a_comparison_has_geometric_means_of_ratios_and_refuses_other_traces(tmp_path: Path) -> None:
     fast, slow = (both(tmp_path, name=f"r{rate}", ios_per_s=rate) for rate in (20_000, 10_000))
-    compared = build_comparison(compare_runs([Entry(fast, "fast"), Entry(slow, "slow")]))
+    compared = build_comparison(compare_runs([NamedRun(fast, "fast"), NamedRun(slow, "slow")]))
     shown = compared.tables()["compare-score-1"]
     medians = [
         {
@@ -231,7 +231,7 @@ def test_a_comparison_has_geometric_means_of_ratios_and_refuses_other_traces(tmp
     assert cells == pytest.approx(ratios | {"Geometric mean": float(stats.gmean(list(ratios.values())))})
     other = scored(tmp_path, recipe(tmp_path, "one", 1), name="other")
     with pytest.raises(UsageError, match="different workloads"):
-        compare_runs([Entry(fast, "fast"), Entry(other, "other")])
+        compare_runs([NamedRun(fast, "fast"), NamedRun(other, "other")])
 
 
 def test_a_set_that_never_comes_together_is_discarded_and_so_is_the_overall_score(

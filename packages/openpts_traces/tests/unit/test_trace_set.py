@@ -20,7 +20,7 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.registry import PROCEDURES
-from openpts.trace_schedules import Plan, prepared
+from openpts.trace_schedules import SchedulePlan, prepared
 from openpts.units import GB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase, StepPlace
@@ -214,7 +214,7 @@ def test_time_over_a_limit_is_the_sum_of_what_is_longer(latencies_ns) -> None:
 
 
 def test_a_recipe_has_the_hash_of_its_trace() -> None:
-    plan = Plan(capacity_bytes=100 * GB, sector_bytes=512, mapping="identity")
+    plan = SchedulePlan(capacity_bytes=100 * GB, sector_bytes=512, mapping="identity")
     assert prepared("recipe:mail", plan).preparation.sources[0].sha256 == recipes()["mail"].sha256
 
 

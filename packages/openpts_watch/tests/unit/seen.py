@@ -15,14 +15,14 @@ AT = "2026-11-27T10:00:00.000Z"
 S = 10**9
 
 
-def started(resumes_at: str = "") -> lines.RunStarted:
+def started(resumes_at: str = "") -> lines.RunStartedLine:
     wipc = lines.PlannedPhase(
         cycle=1, phase=Phase.WIPC, numbers=1, steps=1, longest_ns=1000 * S, may_end_sooner=False
     )
     rounds = lines.PlannedPhase(
         cycle=1, phase=Phase.ROUND, numbers=25, steps=50, longest_ns=9000 * S, may_end_sooner=True
     )
-    target = lines.Target(
+    target = lines.TargetLine(
         path="/dev/nvme0n1",
         name="nvme0n1",
         kind="block",
@@ -33,7 +33,7 @@ def started(resumes_at: str = "") -> lines.RunStarted:
         sector_bytes=512,
         simulated=None,
     )
-    return lines.RunStarted(
+    return lines.RunStartedLine(
         at=AT,
         run="S1-iops",
         folder="/runs/S1-iops",
@@ -54,14 +54,16 @@ def place(number: int, position: int = 0, phase: Phase = Phase.ROUND) -> lines.S
     return lines.StepLine(cycle=1, phase=phase, number=number, position=position)
 
 
-def phase(number: int, phase: Phase = Phase.ROUND) -> lines.PhaseStarted:
+def phase(number: int, phase: Phase = Phase.ROUND) -> lines.PhaseStartedLine:
     stimuli = ("RND 4 KiB 0/100", "RND 8 KiB 0/100")
     most = 25 if phase is Phase.ROUND else None
-    return lines.PhaseStarted(at=AT, cycle=1, phase=phase, number=number, stimuli=stimuli, most=most)
+    return lines.PhaseStartedLine(at=AT, cycle=1, phase=phase, number=number, stimuli=stimuli, most=most)
 
 
-def second(number: int, iops: float = 1000.0, position: int = 0, left_s: int | None = 5000) -> lines.Progress:
-    return lines.Progress(
+def second(
+    number: int, iops: float = 1000.0, position: int = 0, left_s: int | None = 5000
+) -> lines.RunProgressLine:
+    return lines.RunProgressLine(
         at=AT,
         place=place(number, position),
         step_elapsed_ns=S,
@@ -77,8 +79,8 @@ def second(number: int, iops: float = 1000.0, position: int = 0, left_s: int | N
     )
 
 
-def step(number: int, position: int = 0, phase: Phase = Phase.ROUND) -> lines.StepFinished:
-    write = lines.Operation(
+def step(number: int, position: int = 0, phase: Phase = Phase.ROUND) -> lines.StepFinishedLine:
+    write = lines.OperationLine(
         ios=10**5,
         bytes=4096 * 10**5,
         iops=1000.0,
@@ -88,7 +90,7 @@ def step(number: int, position: int = 0, phase: Phase = Phase.ROUND) -> lines.St
         latency_max_ns=25_000_000,
         percentiles_ns={"p99.9": 9_000_000},
     )
-    return lines.StepFinished(
+    return lines.StepFinishedLine(
         at=AT,
         place=place(number, position, phase),
         stimulus="RND 4 KiB 0/100",
@@ -102,7 +104,7 @@ def step(number: int, position: int = 0, phase: Phase = Phase.ROUND) -> lines.St
     )
 
 
-def judged(number: int, *values: float, steady: bool) -> lines.SteadyStateJudged:
+def judged(number: int, *values: float, steady: bool) -> lines.SteadyStateLine:
     variable = lines.Steadiness(
         name="RND 4 KiB RW0",
         steady=steady,
@@ -114,15 +116,15 @@ def judged(number: int, *values: float, steady: bool) -> lines.SteadyStateJudged
         slope=-1.25,
         intercept=1000.0,
     )
-    return lines.SteadyStateJudged(
+    return lines.SteadyStateLine(
         at=AT, phase=Phase.ROUND, number=number, steady=steady, variables=(variable,)
     )
 
 
 def in_round_seven() -> Iterator[EventLine]:
-    yield lines.StreamStarted(at=AT, program_version="1", command_line=("run", "iops"))
+    yield lines.StreamStartedLine(at=AT, program_version="1", command_line=("run", "iops"))
     yield started()
-    yield lines.DeviationFound(
+    yield lines.DeviationLine(
         at=AT,
         rule_id="PTS-GEN-01",
         clause="3",
@@ -144,7 +146,7 @@ def in_round_seven() -> Iterator[EventLine]:
             values = (1000.0 + 10 * one for one in range(number - 4, number + 1))
             yield judged(number, *values, steady=number == 6)
     limited_ns = {"link": 3 * S}
-    yield lines.HostLimited(
+    yield lines.HostLimitedLine(
         at=AT, place=place(6), limited_ns=limited_ns, judged_ns=10 * S, evidence=("the link was full",)
     )
 

@@ -17,7 +17,7 @@ from openpts.ownership import RunOwner, folder_claimed, new_run_id
 from openpts.record.writer import EVENTS_NAME
 from openpts.system_files import SystemRoots
 from openpts_web import live
-from openpts_web.live import Piece, Viewers, has_events, next_piece
+from openpts_web.live import EventChunk, Viewers, has_events, next_piece
 
 LINES = [b'{"kind":"note","text":"%s"}' % (b"x" * (number * 37 % 211)) for number in range(400)]
 
@@ -28,13 +28,13 @@ def folder(tmp_path) -> Path:
     return tmp_path
 
 
-def pieces(folder: Path, after: int = 0) -> Iterator[Piece]:
+def pieces(folder: Path, after: int = 0) -> Iterator[EventChunk]:
     while (piece := next_piece(folder, after)).end > after:
         yield piece
         after = piece.end
 
 
-def lines(piece: Piece) -> list[tuple[int, bytes]]:
+def lines(piece: EventChunk) -> list[tuple[int, bytes]]:
     """The lines that messages carry, with their ids, as a browser reads them."""
     found = re.findall(rb"id: (\d+)\ndata: (.*)\n\n", piece.messages)
     return [(int(end), line) for end, line in found]
@@ -63,7 +63,7 @@ def test_half_a_line_waits_for_its_end(folder) -> None:
     size = (folder / EVENTS_NAME).stat().st_size
     with (folder / EVENTS_NAME).open("ab") as file:
         file.write(b'{"kind":"no')
-    assert next_piece(folder, size) == Piece(size, size)
+    assert next_piece(folder, size) == EventChunk(size, size)
     with (folder / EVENTS_NAME).open("ab") as file:
         file.write(b'te"}\n')
     assert lines(next_piece(folder, size)) == [(size + 16, b'{"kind":"note"}')]
@@ -165,7 +165,7 @@ def test_many_viewers_get_all_lines_from_one_look(folder, monkeypatch) -> None:
     chance = random.Random(1)
     reads = 0
 
-    def counted(folder: Path, after: int, *, only_recent: bool = False) -> Piece:
+    def counted(folder: Path, after: int, *, only_recent: bool = False) -> EventChunk:
         nonlocal reads
         reads += 1
         return next_piece(folder, after, only_recent=only_recent)
@@ -184,7 +184,7 @@ def test_many_viewers_get_all_lines_from_one_look(folder, monkeypatch) -> None:
                 if b'"last"' in words:
                     break
                 await asyncio.sleep(0.03 * (number % 5 == 0))
-        return [(after, b""), *lines(Piece(0, 0, found))]
+        return [(after, b""), *lines(EventChunk(0, 0, found))]
 
     async def write() -> int:
         with (folder / EVENTS_NAME).open("ab", buffering=0) as file:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts_web.trends import ControlLimits, Point, control_chart
+from openpts_web.trends import ControlLimits, TrendPoint, control_chart
 
 VALUES = st.lists(st.floats(0.001, 1e7), min_size=3, max_size=40)
 
@@ -49,7 +49,7 @@ def test_equal_values_are_within_their_limits(value, count) -> None:
 
 def test_groups_have_limits_of_their_own() -> None:
     values = {"A": [1.0, 1.1, 0.9, 1.0, 1.1, 5.0], "B": [10.0, 10.1, 10.0]}
-    points = [Point(f"{g}{n}", "", "", v, g) for g, own in values.items() for n, v in enumerate(own)]
+    points = [TrendPoint(f"{g}{n}", "", "", v, g) for g, own in values.items() for n, v in enumerate(own)]
     chart = control_chart(points)
     assert [one.group for one in chart["limits"]] == ["A", "B"]
     assert [one.id for one in chart["points"] if one.is_outside] == ["A5"]

@@ -23,7 +23,7 @@ from openpts.units import GB
 from openpts.vocabulary.consent import Consent
 from openpts_sim.presets import load_preset
 from openpts_sim.simulated_device import check_faults, size_and_scale
-from openpts_sim.simulated_target import DEFAULT_SEED, DriveState, SimulatedTarget
+from openpts_sim.simulated_target import DEFAULT_SEED, DriveHistory, SimulatedTarget
 from openpts_testbench.served_drive import OPEN, SOUND, Access, DriveNames, Faults, ServedDrive
 
 HostKeys = tuple[bytes, bytes | None]
@@ -176,7 +176,7 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
             capacity_bytes=capacity_bytes,
             scale=scale,
             seed=seed,
-            worn_in=target.state is DriveState.WORN_IN,
+            worn_in=target.state is DriveHistory.WORN_IN,
             ambient_c=order.ambient_c,
             initial_wear_pct=order.initial_wear_pct,
             sanitize_takes_s=order.sanitize_takes_s,

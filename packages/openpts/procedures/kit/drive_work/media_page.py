@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.procedures.kit.drive_work.work import DriveWork, Span
+from openpts.procedures.kit.drive_work.work import DriveWork, WorkSpan
 from openpts.units import GB, MB, NS_PER_S
 from openpts.vocabulary.better import Better
 from openpts_pages import cells
@@ -22,8 +22,8 @@ class MediaWrites(Struct, frozen=True):
     """
 
     name: str
-    stretches: tuple[Span, ...]
-    logged: Span | None = None
+    stretches: tuple[WorkSpan, ...]
+    logged: WorkSpan | None = None
 
     @classmethod
     def of_run(cls, work: DriveWork) -> "MediaWrites":
@@ -41,7 +41,7 @@ class MediaWrites(Struct, frozen=True):
         return sum(stretch.media_bytes for stretch in self._accounts)
 
     @property
-    def _accounts(self) -> tuple[Span, ...]:
+    def _accounts(self) -> tuple[WorkSpan, ...]:
         return (self.logged,) if self.logged else self.stretches
 
     @property
@@ -124,8 +124,8 @@ def _of_part(measure: Measure[MediaWrites], writes: MediaWrites) -> Measured:
     return replace(measure, is_key=False).of(writes, Subject(writes.name, f"media.{key_of(writes.name)}"))
 
 
-def _grouped(named: Iterable[tuple[str, Span]]) -> tuple[MediaWrites, ...]:
-    groups: dict[str, list[Span]] = {}
+def _grouped(named: Iterable[tuple[str, WorkSpan]]) -> tuple[MediaWrites, ...]:
+    groups: dict[str, list[WorkSpan]] = {}
     for name, stretch in named:
         groups.setdefault(name, []).append(stretch)
     return tuple(MediaWrites(name, tuple(stretches)) for name, stretches in groups.items())

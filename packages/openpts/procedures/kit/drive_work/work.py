@@ -52,7 +52,7 @@ def _phase_name(place: StepPlace) -> str:
     return words.upper() if place.phase in {Phase.WIPC, Phase.WDPC} else capitalised(words)
 
 
-class Span(Struct, frozen=True):
+class WorkSpan(Struct, frozen=True):
     """Steps one after the other, and what was written in them: to the media, and by the host.
 
     Where the drive counts what the host wrote, that also has I/Os that count in no step.
@@ -285,7 +285,7 @@ class DriveWork(Struct, frozen=True, dict=True):
         )
 
     @cached_property
-    def stretches(self) -> tuple[Span, ...]:
+    def stretches(self) -> tuple[WorkSpan, ...]:
         """Steps with what was written to the media in them, as finely as it is known."""
         series = self.run.telemetry_series
         media, host = series.get(DRIVE_MEDIA_WRITES), series.get(DRIVE_HOST_WRITES)
@@ -294,23 +294,23 @@ class DriveWork(Struct, frozen=True, dict=True):
         return tuple(self._by_step(media, host))
 
     @cached_property
-    def logged(self) -> Span | None:
+    def logged(self) -> WorkSpan | None:
         """The entire run, by the log before and after it; None where that counts too coarsely, or not."""
         before, after = around(self.run.health)
         if before is None or after is None:
             return None
         media, host = _logged(before, after)
-        return Span(self.steps, media, host) if media and host else None
+        return WorkSpan(self.steps, media, host) if media and host else None
 
-    def _by_step(self, media: TelemetrySeries, host: TelemetrySeries) -> Iterator[Span]:
+    def _by_step(self, media: TelemetrySeries, host: TelemetrySeries) -> Iterator[WorkSpan]:
         """What a simulated drive counts itself."""
         for step in self.steps:
             to_media = _counted(media, step.sample)
             by_host = _counted(host, step.sample)
             if to_media is not None and by_host is not None:
-                yield Span((step,), to_media, by_host)
+                yield WorkSpan((step,), to_media, by_host)
 
-    def _by_log(self) -> Iterator[Span]:
+    def _by_log(self) -> Iterator[WorkSpan]:
         """What the log of a drive counted from one reading to the next, where it counts finely enough."""
         readings = [one for one in self.run.health if one.occasion is not ReadingPoint.SET_ASIDE]
         starts = [step.sample.started_ns for step in self.steps]
@@ -320,7 +320,7 @@ class DriveWork(Struct, frozen=True, dict=True):
             media, host = _logged(before, after)
             if first < end and media is not None:
                 steps = self.steps[first:end]
-                yield Span(steps, media, _written_bytes(steps) if host is None else host)
+                yield WorkSpan(steps, media, _written_bytes(steps) if host is None else host)
 
 
 def _times(steps: Iterable[StepRecord]) -> Iterator[tuple[int, int]]:

@@ -23,7 +23,7 @@ from openpts.analysis.ratio import (
     spread_pct,
 )
 from openpts.analysis.run_comparison import (
-    Outcome,
+    ComparisonOutcome,
     Quality,
     RunSet,
     SetComparison,
@@ -109,21 +109,21 @@ def test_a_limit_that_is_just_met_is_met() -> None:
 def test_one_run_has_a_delta_and_no_statement_about_chance() -> None:
     assert runs(5.0).rse_pct is None
     assert runs(5.0).quality is Quality.ONE_RUN
-    assert compare_sets(runs(100), runs(110)) == SetComparison(pytest.approx(10), Outcome.ONE_RUN)
+    assert compare_sets(runs(100), runs(110)) == SetComparison(pytest.approx(10), ComparisonOutcome.ONE_RUN)
 
 
 def test_one_run_against_several_has_their_spread() -> None:
     found = compare_sets(runs(100), runs(110, 111, 112))
     exact = stats.ttest_ind([math.log(100)], [math.log(value) for value in (110, 111, 112)]).pvalue
-    assert (found.outcome, found.chance) == (Outcome.DIFFERENT, pytest.approx(exact))
+    assert (found.outcome, found.chance) == (ComparisonOutcome.DIFFERENT, pytest.approx(exact))
 
 
 def test_three_against_three_can_differ() -> None:
     """Those of an audit, which a gate's limit of -1 % failed and a comparison called chance."""
     found = compare_sets(runs(100, 100.5, 101), runs(95, 95.5, 96), 1)
-    assert found.outcome is Outcome.DIFFERENT
+    assert found.outcome is ComparisonOutcome.DIFFERENT
     assert found.delta_pct == pytest.approx(100 * (95.5 / 100.5 - 1))
-    assert compare_sets(runs(98, 100, 102), runs(99, 100, 101)).outcome is Outcome.NO_DIFFERENCE
+    assert compare_sets(runs(98, 100, 102), runs(99, 100, 101)).outcome is ComparisonOutcome.NO_DIFFERENCE
 
 
 def test_each_line_more_is_one_more_chance_of_a_false_alarm() -> None:
@@ -133,28 +133,31 @@ def test_each_line_more_is_one_more_chance_of_a_false_alarm() -> None:
     (alone,) = compare_lines([near], 0)
     exact = stats.ttest_ind(*[[math.log(value) for value in one.values] for one in near]).pvalue
     assert FALSE_ALARM_LIMIT / 2 < exact < FALSE_ALARM_LIMIT
-    assert (alone.outcome, alone.corrected_chance) == (Outcome.DIFFERENT, pytest.approx(exact))
+    assert (alone.outcome, alone.corrected_chance) == (ComparisonOutcome.DIFFERENT, pytest.approx(exact))
     first, second = compare_lines([near, alike], 0)
-    assert (first.outcome, first.corrected_chance) == (Outcome.MAY_BE_CHANCE, pytest.approx(2 * exact))
-    assert (second.outcome, second.corrected_chance) == (Outcome.NO_DIFFERENCE, 1)
+    assert (first.outcome, first.corrected_chance) == (
+        ComparisonOutcome.MAY_BE_CHANCE,
+        pytest.approx(2 * exact),
+    )
+    assert (second.outcome, second.corrected_chance) == (ComparisonOutcome.NO_DIFFERENCE, 1)
     # a line of one against one had no chance to show anything, and counts for none
     first, second = compare_lines([near, (runs(1), runs(2))], 0)
-    assert (first.outcome, second.chance) == (Outcome.DIFFERENT, None)
+    assert (first.outcome, second.chance) == (ComparisonOutcome.DIFFERENT, None)
 
 
 @pytest.mark.parametrize("better", [HIGHER, Better.UNJUDGED])
 def test_a_difference_below_the_least_of_interest_is_none(better) -> None:
     base = runs(100, 100.1, 100.2, 100.3, better=better)
     candidate = runs(101, 101.1, 101.2, 101.3, better=better)
-    assert compare_sets(base, candidate, 2).outcome is Outcome.NOT_OF_INTEREST
-    assert compare_sets(base, candidate, 0.9).outcome is Outcome.DIFFERENT
-    assert compare_sets(candidate, base, 2).outcome is Outcome.NOT_OF_INTEREST
+    assert compare_sets(base, candidate, 2).outcome is ComparisonOutcome.NOT_OF_INTEREST
+    assert compare_sets(base, candidate, 0.9).outcome is ComparisonOutcome.DIFFERENT
+    assert compare_sets(candidate, base, 2).outcome is ComparisonOutcome.NOT_OF_INTEREST
 
 
 def test_a_set_that_is_discarded_is_compared_with_nothing() -> None:
     bad = runs(90, 100, 140, 85, 130, 95, 120)
-    assert compare_sets(bad, runs(200, 201, 202)) == SetComparison(None, Outcome.DISCARDED)
-    assert compare_sets(runs(200, 201, 202), bad) == SetComparison(None, Outcome.DISCARDED)
+    assert compare_sets(bad, runs(200, 201, 202)) == SetComparison(None, ComparisonOutcome.DISCARDED)
+    assert compare_sets(runs(200, 201, 202), bad) == SetComparison(None, ComparisonOutcome.DISCARDED)
 
 
 @given(positive, positive)
@@ -352,7 +355,7 @@ def test_where_nothing_differs_a_difference_is_seldom_shown(count, lines) -> Non
     alarms = 0
     for comparison in draws:
         sets = [(RunSet(tuple(a), Better.HIGHER), RunSet(tuple(b), Better.HIGHER)) for a, b in comparison]
-        alarms += any(one.outcome is Outcome.DIFFERENT for one in compare_lines(sets, 0))
+        alarms += any(one.outcome is ComparisonOutcome.DIFFERENT for one in compare_lines(sets, 0))
     assert alarms / len(draws) <= FALSE_ALARM_LIMIT + 4 * (FALSE_ALARM_LIMIT * 0.95 / len(draws)) ** 0.5
 
 

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.help_order import together
-from openpts.cli.number_types import Endurance
+from openpts.cli.number_types import EnduranceBytes
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run_order import telemetry_of
 from openpts.cli.run_words import labels_of
@@ -282,13 +282,13 @@ def test_a_limit_that_no_row_can_keep_is_refused(words, named) -> None:
     ],
 )
 def test_endurance_is_read_as_printed(text, endurance_bytes) -> None:
-    assert Endurance().convert(text, None, None) == endurance_bytes
+    assert EnduranceBytes().convert(text, None, None) == endurance_bytes
 
 
 @pytest.mark.parametrize("text", ["", "W", "600W", "7,00", "1,2PB", "1.4M", "0TBW", "600TBWW", "nan"])
 def test_what_is_no_endurance_is_refused(text) -> None:
     with pytest.raises(click.BadParameter):
-        Endurance().convert(text, None, None)
+        EnduranceBytes().convert(text, None, None)
 
 
 @pytest.mark.parametrize(

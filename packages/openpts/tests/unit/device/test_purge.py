@@ -11,7 +11,7 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge import discard as discard_module
 from openpts.device.purge import file_blocks
-from openpts.device.purge.proof import Evidence
+from openpts.device.purge.proof import SampledSectors
 from openpts.device.purge.purge import PurgeClock, no_purge, purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
@@ -106,7 +106,7 @@ def test_pieces_are_whole_units_of_the_drive(granularity, unit, drive, discard_i
     facts = TargetFacts(TargetKind.BLOCK, "nvme0n1", "/dev/nvme0n1", capacity_bytes, 512)
     pieces: list[tuple[int, int]] = []
     discard_is(lambda fd, offset, length: pieces.append((offset, length)))
-    monkeypatch.setattr(Evidence, "gather", lambda target: Evidence((), ()))
+    monkeypatch.setattr(SampledSectors, "gather", lambda target: SampledSectors((), ()))
     purge(OpenTarget(drive.fd, facts, drive.device))
     ends = [offset + length for offset, length in pieces]
     assert [offset for offset, _ in pieces] == [0, *ends[:-1]]

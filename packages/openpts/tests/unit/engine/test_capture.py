@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.engine.native import NativeEngine
-from openpts.engine.options import CaptureOrder, Demand, NativeOptions
+from openpts.engine.options import CaptureSettings, Demand, NativeOptions
 from openpts.errors import EngineUnavailableError, UsageError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -41,7 +41,7 @@ def descriptor(tmp_path) -> Iterator[int]:
     os.close(fd)
 
 
-def measured(descriptor: int, capture: CaptureOrder | None) -> tuple[NativeEngine, list[Sample]]:
+def measured(descriptor: int, capture: CaptureSettings | None) -> tuple[NativeEngine, list[Sample]]:
     options = NativeOptions(capture=capture)
     engine = NativeEngine(descriptor, FACTS, DEMAND, 7, options)
     engine.submit(STEPS)
@@ -52,7 +52,7 @@ def measured(descriptor: int, capture: CaptureOrder | None) -> tuple[NativeEngin
 @pytest.mark.needs("io_uring")
 @pytest.mark.parametrize("lba_bytes", [SECTOR, 4 * KIB])
 def test_the_files_hold_every_io_of_the_samples(descriptor, tmp_path, lba_bytes) -> None:
-    engine, samples = measured(descriptor, CaptureOrder(tmp_path, lba_bytes))
+    engine, samples = measured(descriptor, CaptureSettings(tmp_path, lba_bytes))
     summary = engine.finish()
     files = list(tmp_path.glob("*.parquet"))
     assert (summary.ios, summary.discarded_ios, summary.files) == (2 * IOS, 0, len(files))
@@ -73,7 +73,9 @@ def test_the_files_hold_every_io_of_the_samples(descriptor, tmp_path, lba_bytes)
 
 def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor, tmp_path) -> None:
     folder = tmp_path / "captures"
-    engine = NativeEngine(descriptor, FACTS, DEMAND, 7, NativeOptions(capture=CaptureOrder(folder, SECTOR)))
+    engine = NativeEngine(
+        descriptor, FACTS, DEMAND, 7, NativeOptions(capture=CaptureSettings(folder, SECTOR))
+    )
     engine.submit([replace(STEPS[0], capture=False)])
     assert engine.poll(20) is not None
     assert not folder.exists()
@@ -87,7 +89,7 @@ def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor, tmp
 
 def test_a_place_for_no_folder_is_told_before_anything_runs(descriptor, tmp_path) -> None:
     with pytest.raises(EngineUnavailableError, match="capture can't begin"):
-        measured(descriptor, CaptureOrder(tmp_path / "missing" / "captures", SECTOR))
+        measured(descriptor, CaptureSettings(tmp_path / "missing" / "captures", SECTOR))
     assert not (tmp_path / "missing").exists()
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from openpts.errors import RecordError
 from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import DATABASE_NAME
-from openpts.runner.replay import Answered
+from openpts.runner.replay import ReplayedRequest
 from openpts.runner.restored_drive import repeat
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
@@ -221,7 +221,7 @@ def test_a_simulated_drive_is_brought_back_by_the_streams_of_its_record(tmp_path
     """Where one stream did something else, it is no longer the same drive."""
     places = tuple(StepPlace(1, Phase.ROUND, 1, position) for position in range(len(STEPS)))
     apply = Apply(Phase.ROUND, 1, STEPS)
-    requests = [Answered(apply, None, 1, places)]
+    requests = [ReplayedRequest(apply, None, 1, places)]
 
     def restored_drive(run: Run) -> None:
         repeat(requests, run, engine(), None, "resume")  # type: ignore[arg-type]  # asked for purges only

@@ -9,7 +9,7 @@ import pytest
 from openpts.kept_files import KeptKind
 from openpts.report import kept_parts, write
 from openpts.report.kept_parts import PARTS, part_digest
-from openpts.report.part_reader import WantedPart
+from openpts.report.part_reader import RequestedPart
 from openpts.report.record_files import record_files
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report, write_report
@@ -46,7 +46,7 @@ def test_what_is_kept_is_what_would_be_made(folder, cache, monkeypatch) -> None:
     first = made(folder)
     assert len(list(cache.iterdir())) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(WantedPart, "made", None)
+        patch.setattr(RequestedPart, "made", None)
         assert made(folder) == first
     (kept,) = cache.iterdir()
     kept.write_bytes(kept.read_bytes()[:-7])

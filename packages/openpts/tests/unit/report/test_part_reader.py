@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from openpts.errors import RecordError
-from openpts.report.part_reader import WantedPart, begin_parts, packed, parts_as_made, unpacked_part
+from openpts.report.part_reader import RequestedPart, begin_parts, packed, parts_as_made, unpacked_part
 from openpts.report.run_part import in_order, part_of
 from openpts.report.sources import read_for_report
 from openpts_pages.plots.worker_processes import worker_processes
@@ -44,8 +44,8 @@ READ = """
 """
 
 
-def wanted(folders: list[Path]) -> list[WantedPart]:
-    return [WantedPart(folder, DATE, None) for folder in folders]
+def wanted(folders: list[Path]) -> list[RequestedPart]:
+    return [RequestedPart(folder, DATE, None) for folder in folders]
 
 
 def read(folders: list[Path], processes: int, *, make: str = "elsewhere") -> bytes:
@@ -78,7 +78,7 @@ def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports, tmp
     broken.mkdir()
     (broken / "run.db").write_bytes(b"no database")
     with pytest.raises(RecordError, match="broken") as here:
-        WantedPart(broken, DATE, None).made()
+        RequestedPart(broken, DATE, None).made()
     told = os.fsdecode(read([reports.folder("steady"), broken], 2))
     assert told.strip() == str(here.value)
 
@@ -93,7 +93,7 @@ def test_the_largest_records_are_read_first_and_each_once(monkeypatch, tmp_path)
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.db").write_bytes(bytes(size))
     taken: list[str] = []
-    monkeypatch.setattr(WantedPart, "made", lambda part: taken.append(part.folder.name))
+    monkeypatch.setattr(RequestedPart, "made", lambda part: taken.append(part.folder.name))
     with worker_processes(1) as workers:
         begin_parts(wanted([tmp_path / name for name in "edcba"]), workers)
     assert taken == list("abcde")

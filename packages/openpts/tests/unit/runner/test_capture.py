@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from msgspec.structs import replace
 
-from openpts.engine.options import CaptureOrder, CaptureSummary
+from openpts.engine.options import CaptureSettings, CaptureSummary
 from openpts.errors import RecordError, RunFailedError
 from openpts.record.writer import RunWriter
 from openpts.runner.close_run import kept_capture, place_for_capture
@@ -56,7 +56,7 @@ def _writer(told: Reported) -> RunWriter:
 def kept(tmp_path, result: CaptureSummary | RecordError | None, *, fails: bool = False) -> CaptureReport:
     told = Reported()
     engine = CapturingScript(result=result)
-    order = CaptureOrder(tmp_path / "run" / "capture", 4096)
+    order = CaptureSettings(tmp_path / "run" / "capture", 4096)
     if fails:
         with pytest.raises(RunFailedError), kept_capture(engine, order, _writer(told)):
             raise RunFailedError("an I/O failed")
@@ -93,7 +93,7 @@ def test_what_they_do_not_hold_is_in_the_record(tmp_path) -> None:
 )
 def test_what_the_attempt_before_has_lost_stays_in_the_record(earlier, lost, tmp_path) -> None:
     told = Reported()
-    order = CaptureOrder(tmp_path / "run" / "capture-2", 4096)
+    order = CaptureSettings(tmp_path / "run" / "capture-2", 4096)
     engine = CapturingScript(result=RecordError("no space left"))
     with kept_capture(engine, order, _writer(told), earlier):
         pass
@@ -109,7 +109,7 @@ def test_without_a_capture_nothing_is_told() -> None:
 
 def test_the_run_folder_is_there_while_the_engine_begins(tmp_path) -> None:
     folder = tmp_path / "a" / "run"
-    order = CaptureOrder(folder / "capture", 4096)
+    order = CaptureSettings(folder / "capture", 4096)
     with place_for_capture(folder, order):
         assert folder.is_dir()
     assert not folder.exists()
@@ -128,7 +128,7 @@ def test_a_place_that_can_not_be_made_is_told(tmp_path) -> None:
     folder = tmp_path / "file" / "run"
     with (
         pytest.raises(RecordError, match="can't create the run folder"),
-        place_for_capture(folder, CaptureOrder(folder / "capture", 4096)),
+        place_for_capture(folder, CaptureSettings(folder / "capture", 4096)),
     ):
         pass
 

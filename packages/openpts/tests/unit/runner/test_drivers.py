@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import driver_of
 from openpts.runner.replay import ResumePoint
-from openpts.vocabulary.command_run import CommandOrder, CommandRun, PrepareFileSystem, RunKind
+from openpts.vocabulary.command_run import CommandRequest, CommandRun, PrepareFileSystem, RunKind
 from openpts_pts.tests.unit.test_run_folder import manifest
 
 PROGRAM = CommandRun(RunKind.WARM, 2, 1, "", 10**9, 0)
-ORDER = CommandOrder(RunKind.WARM, 2, ("true",))
+ORDER = CommandRequest(RunKind.WARM, 2, ("true",))
 
 
 def test_of_a_program_s_runs_the_last_that_stands_is_the_answer() -> None:

@@ -13,7 +13,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.close_run import put_back_on_failure
-from openpts.runner.order import Order
+from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.runner.stop_signals import StopSignals, terminate_as_interrupt
@@ -51,7 +51,7 @@ def test_a_run_that_lacks_only_its_end_is_completed(tmp_path) -> None:
     writer = RunWriter.reopen(whole.folder)
     writer.update_manifest(state=RunState.RUNNING, ended_at=None)
     writer.close()
-    order = Order.to_resume(Resumption(read_run(whole.folder)), Consent())
+    order = RunSettings.to_resume(Resumption(read_run(whole.folder)), Consent())
     run_test(PROCEDURES["thermal"], order, [])
     run = read_run(whole.folder)
     assert run.manifest.state is RunState.COMPLETE

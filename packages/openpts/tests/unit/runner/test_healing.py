@@ -16,7 +16,7 @@ from openpts.device.write_cache_control import WRITE_CACHE
 from openpts.errors import OpenptsError, RefusedError, TargetError
 from openpts.journal import Entry, Journal, JournalError
 from openpts.journal_lock import claimed, journal_lock
-from openpts.programs import Run
+from openpts.programs import ProgramRunner
 from openpts.runner import healing
 from openpts.runner.healing import heal, heal_before_run
 from openpts.system_files import SystemRoots
@@ -57,7 +57,7 @@ class Recorder:
         self.error = error
         self.healed: list[str] = []
 
-    def __call__(self, entry: Entry, roots: SystemRoots, run: Run) -> str:
+    def __call__(self, entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:
         if self.error is not None:
             raise self.error
         self.healed.append(entry.found["value"])
@@ -229,7 +229,7 @@ class _Erasing:
     def __init__(self, wait: Callable[[], None]) -> None:
         self.wait = wait
 
-    def __call__(self, entry: Entry, roots: SystemRoots, run: Run) -> str:
+    def __call__(self, entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:
         self.wait()
         return "the password was removed"
 

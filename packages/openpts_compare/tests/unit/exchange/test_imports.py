@@ -22,12 +22,12 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.imported import IMPORTED
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.phase import Phase
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.limits.judge import judge
 from openpts_compare.limits.limits_file import parse_limits
 from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_fio.imports.fio_import import fio_results, parse_output
-from openpts_fio.imports.imported_run import Source, Wanted, write_imported
+from openpts_fio.imports.imported_run import ImportSettings, Source, write_imported
 from openpts_fio.imports.tkperf_import import tkperf_results
 from openpts_pts.conformance.conformance import conformance_of
 from openpts_pts.conformance.standing import standing_of
@@ -38,7 +38,7 @@ from tests.support.shortened_runs import shortened_run
 
 DATA = DATA / "imported"
 FIO = sorted(DATA.glob("fio-*.json"))
-WANTED = Wanted(2 * TB, DriveClass.ENTERPRISE, {"model": "X"}, ("import",))
+WANTED = ImportSettings(2 * TB, DriveClass.ENTERPRISE, {"model": "X"}, ("import",))
 
 
 def import_fio(path: Path, folder: Path, job: Path | None = None) -> None:
@@ -205,7 +205,7 @@ def test_the_command_says_what_the_file_lacks(tmp_path, snapshot) -> None:
 
 def test_imported_runs_are_compared_with_others(tmp_path) -> None:
     one, other = (fio_run(f"fio-3-{name}.json", tmp_path / name) for name in ("bins", "plain"))
-    comparison = compare_runs([Entry(one, "before"), Entry(other, "after")])
+    comparison = compare_runs([NamedRun(one, "before"), NamedRun(other, "after")])
     assert comparison.names == ("before", "after")
 
 

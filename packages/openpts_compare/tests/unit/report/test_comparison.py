@@ -19,7 +19,7 @@ from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.tuning import Scenario
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.conditions import conditions_of
-from openpts_compare.compare.contenders import Entry, RunComparison, compare_runs
+from openpts_compare.compare.contenders import NamedRun, RunComparison, compare_runs
 from openpts_compare.compare.figures import comparison_document
 from openpts_compare.compare.sources import read_entries
 from openpts_pages.model import Report, Table, Verdict
@@ -58,7 +58,7 @@ def at(run: Run, share: float) -> Run:
 
 
 def compared(*runs: Run, base: str = "") -> RunComparison:
-    return compare_runs([Entry(one) for one in runs], base)
+    return compare_runs([NamedRun(one) for one in runs], base)
 
 
 def differing(comparison: RunComparison) -> dict[str, list[str]]:
@@ -153,7 +153,7 @@ def test_a_single_run_says_nothing_about_spread(run, golden) -> None:
 
 
 def test_a_cold_run_stands_apart(run) -> None:
-    entries = [Entry(at(run, 3), cold=True), Entry(run), Entry(with_facts(run, **OTHER))]
+    entries = [NamedRun(at(run, 3), cold=True), NamedRun(run), NamedRun(with_facts(run, **OTHER))]
     comparison = compare_runs(entries)
     base = sets_of(comparison)[comparison.names[0]]
     assert len(base["warm"]) == len(base["cold"]) == 1
@@ -164,7 +164,9 @@ def test_a_cold_run_stands_apart(run) -> None:
 
 def test_labels_put_runs_together_and_say_what_their_spread_is(run, golden) -> None:
     runs = [with_facts(run, serial=f"N-{number}") for number in range(3)]
-    entries = [Entry(one, label="batch") for one in runs] + [Entry(with_facts(run, **OTHER), label="other")]
+    entries = [NamedRun(one, label="batch") for one in runs] + [
+        NamedRun(with_facts(run, **OTHER), label="other")
+    ]
     report = build_comparison(compare_runs(entries, base="other"))
     assert report.subtitle == "other v batch"
     (mixed,) = [text for text in sentences(report, "fail") if "holds runs of 3 drives" in text]
@@ -294,12 +296,12 @@ def test_drives_of_different_capacity_are_not_one_drive(run, golden) -> None:
     comparison = compared(run, at(run, 0.9), other)
     assert [len(one.runs) for one in comparison.tests[0].contenders] == [2, 1]
     assert [name.split()[-1] for name in comparison.names] == ["GB", "GB"]
-    labeled = compare_runs([Entry(run, "both"), Entry(other, "both")])
+    labeled = compare_runs([NamedRun(run, "both"), NamedRun(other, "both")])
     assert sentences(build_comparison(labeled), "fail") == golden
 
 
 def test_the_limit_of_the_standard_error_is_the_operators(run, golden) -> None:
-    runs = [Entry(at(run, share)) for share in (0.8, 1, 1.2)]
+    runs = [NamedRun(at(run, share)) for share in (0.8, 1, 1.2)]
     found = {
         limit_pct: sets_of(compare_runs(runs, rse_limit_pct=limit_pct)) for limit_pct in (1.0, 5.0, 12.0)
     }

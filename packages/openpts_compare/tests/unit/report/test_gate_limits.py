@@ -6,7 +6,7 @@ import pytest
 
 from openpts.errors import OpenptsError, UsageError
 from openpts_compare.limits.bound import bound_of, refuse_unsigned
-from openpts_compare.limits.limits_file import Allowed, Required, parse_limits, read_limits
+from openpts_compare.limits.limits_file import Allowed, RequiredCondition, parse_limits, read_limits
 from openpts_compare.runs.reference import percentile_of, tokens_of, words_of
 from tests import ROOT
 
@@ -141,7 +141,7 @@ def test_what_is_wrong_is_said_with_its_place(snapshot) -> None:
 
 def test_the_example_has_all_that_a_file_may_have() -> None:
     limits = read_limits(EXAMPLE)
-    assert set(limits.required) == set(Required)
+    assert set(limits.required) == set(RequiredCondition)
     assert limits.allowed == (Allowed.DEVIATIONS,)
     assert {bound.is_relative for bound in limits.bounds} == {True, False}
     assert any(bound.note for bound in limits.bounds)

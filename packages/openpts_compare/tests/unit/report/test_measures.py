@@ -16,7 +16,7 @@ from openpts.report.times import default_date
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_compare.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
+from openpts_compare.compare.contenders import ComparedRun, NamedRun, RunComparison, compare_runs
 from openpts_compare.compare.metrics import metrics_of
 from openpts_pages.measure import Measured
 from openpts_pts.suite import PTS
@@ -213,7 +213,7 @@ def with_last_set(comparison: RunComparison, change: Callable[[ComparedRun], Com
 
 def test_runs_are_compared_by_key_whatever_the_labels_say(reports) -> None:
     run = read_run(reports.folder("steady"))
-    comparison = compare_runs([Entry(run, "a"), Entry(run, "b")])
+    comparison = compare_runs([NamedRun(run, "a"), NamedRun(run, "b")])
     ((_, plain),) = metrics_of(comparison)
     ((_, other),) = metrics_of(with_last_set(comparison, relabeled))
     assert [metric.key for metric in other] == [metric.key for metric in plain]

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.record.decoding import decode_json
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.compare.figures import ComparedSet, comparison_document
 from openpts_compare.limits.baseline import BaselineRun, kept_baseline
 from openpts_compare.limits.judge import judge, judge_finished
@@ -31,7 +31,8 @@ def run(reports: Reports) -> Run:
 
 def compared(base: Sequence[Run], candidate: Sequence[Run]) -> ComparedSet:
     document = comparison_document(
-        compare_runs([*(Entry(one, "old") for one in base), *(Entry(one, "new") for one in candidate)]), ()
+        compare_runs([*(NamedRun(one, "old") for one in base), *(NamedRun(one, "new") for one in candidate)]),
+        (),
     )
     return next(value.sets[1] for value in document.tests[0].key_values if value.key == KEY)
 

@@ -9,7 +9,7 @@ from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Fact
 from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_pages.model import Figure, Report
 from tests.support.made_up_run import Adjust, demand_rate, flat_rate, made_up_run
 
@@ -43,7 +43,7 @@ def run_of(test: str, name: str, times: float = 1) -> Run:
 
 
 def compared(*runs: Run) -> Report:
-    return build_comparison(compare_runs([Entry(run) for run in runs]))
+    return build_comparison(compare_runs([NamedRun(run) for run in runs]))
 
 
 def courses(report: Report) -> list[Figure]:

@@ -10,7 +10,7 @@ from scipy import stats
 from openpts.record.reader import Run, read_run
 from openpts_compare.cli.compare_text import print_comparison
 from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import Entry, compare_runs
+from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.compare.figures import ComparedSet, SpreadFigures, comparison_document
 from openpts_compare.compare.spread import Grubbs, grubbs_test
 from openpts_compare.tests.unit.report.test_comparison import at, compared, with_facts
@@ -78,7 +78,7 @@ def of_drives(run: Run, *shares: float) -> list[Run]:
 
 
 def spread_of(runs: list[Run], least: float = 2.0) -> SpreadFigures | None:
-    document = comparison_document(compare_runs([Entry(one) for one in runs], "", least), ())
+    document = comparison_document(compare_runs([NamedRun(one) for one in runs], "", least), ())
     return next(value.spread for value in document.tests[0].key_values if value.key == KEY)
 
 

@@ -10,7 +10,7 @@ from openpts.analysis import steady_state
 from openpts.engine.contract import CapturingEngine
 from openpts.vocabulary.stimulus import ClosedLoop, FixedRate, Step
 from openpts_compare.selftest import known_answers
-from openpts_compare.selftest.finding import Expectations, Verdict
+from openpts_compare.selftest.finding import Expectations, SelfTestVerdict
 from openpts_compare.selftest.known_delays import (
     ClockReading,
     Measurement,
@@ -72,12 +72,12 @@ def other_unit(measured: Measurement) -> Measurement:
 
 @pytest.mark.parametrize("spoiled", [without_an_io, lambda measured: slower(measured, 1.01)])
 def test_a_histogram_that_is_not_that_of_its_ios_fails(measured, spoiled) -> None:
-    assert judge_histogram(spoiled(measured)).verdict is Verdict.FAILED
+    assert judge_histogram(spoiled(measured)).verdict is SelfTestVerdict.FAILED
 
 
 @pytest.mark.parametrize("spoiled", [other_clock, other_unit])
 def test_delays_that_are_not_the_planted_ones_fail(measured, spoiled) -> None:
-    assert judge_path(spoiled(measured)).verdict is Verdict.FAILED
+    assert judge_path(spoiled(measured)).verdict is SelfTestVerdict.FAILED
 
 
 def test_known_delays_are_measured(tmp_path, measured) -> None:

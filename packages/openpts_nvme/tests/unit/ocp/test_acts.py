@@ -11,7 +11,7 @@ from openpts_nvme.drivers.dssd.acts import RUN
 from openpts_nvme.drivers.dssd.ask import Asker
 from openpts_nvme.drivers.dssd.driver import look
 from openpts_nvme.dssd.answers import Answers
-from openpts_nvme.dssd.judge import Verdict, judge
+from openpts_nvme.dssd.judge import RequirementVerdict, judge
 from openpts_nvme.dssd.plan import ACTS, ASK, Look
 from openpts_nvme.ocp.script import script, standard_conditions
 from openpts_testbench.overrides import Override
@@ -43,7 +43,7 @@ def signed(revision: bytes) -> bytes:
 
 def verdicts(
     act: str, *changes: Override, image: bytes = b"", drive: tuple[object, ...] = ()
-) -> dict[str, Verdict]:
+) -> dict[str, RequirementVerdict]:
     overrides = (*(drive or ocp_drive()), *(each.ordered() for each in changes))
     with served(SMALL, faults=Faults(overrides=overrides)) as served_drive:
         door = TcpDoor.open(served_drive)
@@ -85,7 +85,7 @@ def verdicts(
     ],
 )
 def test_a_planted_behavior_is_found(act, requirement, change) -> None:
-    assert verdicts(act, change)[requirement] is Verdict.NOT_MET
+    assert verdicts(act, change)[requirement] is RequirementVerdict.NOT_MET
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_planted_behavior_is_found(act, requirement, change) -> None:
     ],
 )
 def test_planted_behavior_of_firmware_is_found(requirement, change) -> None:
-    assert verdicts("firmware", change, image=signed(b"2.0"))[requirement] is Verdict.NOT_MET
+    assert verdicts("firmware", change, image=signed(b"2.0"))[requirement] is RequirementVerdict.NOT_MET
 
 
 FIRMWARE_CHECKED: Final = {f"FWUP-{number}" for number in (3, 10, 11, 21, 24, 26, 30, 31, 32)}
@@ -110,15 +110,18 @@ FIRMWARE_CHECKED: Final = {f"FWUP-{number}" for number in (3, 10, 11, 21, 24, 26
 
 def test_firmware_that_is_as_asked_for_meets_all_and_none_is_checked_without_an_image() -> None:
     found = verdicts("firmware", image=signed(b"2.0"))
-    assert {each for each in FIRMWARE_CHECKED if found[each] is not Verdict.MET} == set()
+    assert {each for each in FIRMWARE_CHECKED if found[each] is not RequirementVerdict.MET} == set()
     without = verdicts("questions")
-    assert {without[each] for each in FIRMWARE_CHECKED} == {Verdict.NOT_CHECKED}
+    assert {without[each] for each in FIRMWARE_CHECKED} == {RequirementVerdict.NOT_CHECKED}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "verdict"),
-    [((), Verdict.MET), ((Override(log=0xC0, at=0, bytes="ffffffffffff", after=3),), Verdict.NOT_MET)],
+    [
+        ((), RequirementVerdict.MET),
+        ((Override(log=0xC0, at=0, bytes="ffffffffffff", after=3),), RequirementVerdict.NOT_MET),
+    ],
 )
 def test_deallocated_space_is_room_to_write_in(changes, verdict) -> None:
     """A drive whose counter of written media rises as before, or faster, does not use it so."""
@@ -128,8 +131,10 @@ def test_deallocated_space_is_room_to_write_in(changes, verdict) -> None:
 @pytest.mark.parametrize("act", ["questions", "reset", "formats", "shutdowns"])
 def test_a_drive_that_behaves_has_no_violation(act) -> None:
     found = verdicts(act)
-    assert [identifier for identifier, verdict in found.items() if verdict is Verdict.NOT_MET] == []
-    assert sum(verdict is Verdict.MET for verdict in found.values()) >= 3
+    assert [
+        identifier for identifier, verdict in found.items() if verdict is RequirementVerdict.NOT_MET
+    ] == []
+    assert sum(verdict is RequirementVerdict.MET for verdict in found.values()) >= 3
 
 
 def test_each_act_of_the_plan_can_be_carried_out() -> None:

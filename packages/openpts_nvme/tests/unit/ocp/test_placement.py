@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from openpts_nvme.dssd.placement import Kind, identifiers, read_all, reasons, requirements
+from openpts_nvme.dssd.placement import RequirementKind, identifiers, read_all, reasons, requirements
 from tests import DATA
 
 IDENTIFIERS = DATA / "ocp/identifiers.toml"
@@ -22,8 +22,8 @@ def test_each_identifier_of_the_specification_is_placed_exactly_once() -> None:
 
 def test_words_are_few_and_reasons_are_used() -> None:
     assert [each.identifier for each in read_all() if not 1 <= len(each.words.split()) <= 13] == []
-    assert {each.reason for each in read_all() if each.kind is Kind.OUT} == set(reasons())
-    assert all(each.why_not for each in read_all() if each.kind is Kind.OUT)
+    assert {each.reason for each in read_all() if each.kind is RequirementKind.OUT} == set(reasons())
+    assert all(each.why_not for each in read_all() if each.kind is RequirementKind.OUT)
 
 
 def test_ranges_and_lists_of_identifiers() -> None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts_nvme.drivers.dssd.ask import Asker
 from openpts_nvme.dssd.answers import Answers
-from openpts_nvme.dssd.judge import Judged, Verdict, asked_sources, judge
+from openpts_nvme.dssd.judge import Judged, RequirementVerdict, asked_sources, judge
 from openpts_testbench.overrides import Override
 from openpts_testbench.served_drive import Faults
 from tests import DATA
@@ -37,7 +37,9 @@ def ask(overrides: tuple[object, ...]) -> Answers:
 
 
 def failed(judged: tuple[Judged, ...]) -> dict[str, str]:
-    return {each.requirement.identifier: each.why for each in judged if each.verdict is Verdict.NOT_MET}
+    return {
+        each.requirement.identifier: each.why for each in judged if each.verdict is RequirementVerdict.NOT_MET
+    }
 
 
 def from_file(drive: OcpDrive) -> Iterator[Plant]:
@@ -144,4 +146,4 @@ def test_some_planted_violations_are_found() -> None:
 def test_a_drive_that_conforms_has_no_violation(seed) -> None:
     judged = judge(ask(OcpDrive(seed).overrides()))
     assert failed(judged) == {}
-    assert sum(each.verdict is Verdict.MET for each in judged) > 500
+    assert sum(each.verdict is RequirementVerdict.MET for each in judged) > 500

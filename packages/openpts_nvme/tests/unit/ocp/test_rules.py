@@ -3,20 +3,20 @@
 import pytest
 
 from openpts_nvme.dssd import descriptors, structures
-from openpts_nvme.dssd.answers import Answer, Answers
-from openpts_nvme.dssd.judge import Verdict, asked_sources, judge, lines
-from openpts_nvme.dssd.placement import Kind, requirements
+from openpts_nvme.dssd.answers import Answers, CommandResult
+from openpts_nvme.dssd.judge import RequirementVerdict, asked_sources, judge, lines
+from openpts_nvme.dssd.placement import RequirementKind, requirements
 from openpts_nvme.dssd.rules import State, checks, sources, unrolled
 
 PAGE = bytes(range(256)) * 2
 ANSWERS: Answers = {
-    "LC0": Answer(PAGE),
-    "LC0'": Answer(bytes(512)),
-    "LC1": Answer(status=0x109),
-    "FD0": Answer(status=2),
-    "CAP": Answer((3 << 46).to_bytes(8, "little")),
-    "TCG0203": Answer(PAGE),
-    "M.slow_s": Answer(b"3.5"),
+    "LC0": CommandResult(PAGE),
+    "LC0'": CommandResult(bytes(512)),
+    "LC1": CommandResult(status=0x109),
+    "FD0": CommandResult(status=2),
+    "CAP": CommandResult((3 << 46).to_bytes(8, "little")),
+    "TCG0203": CommandResult(PAGE),
+    "M.slow_s": CommandResult(b"3.5"),
 }
 
 
@@ -65,10 +65,12 @@ def test_loops_and_sources() -> None:
 
 
 def test_a_requirement_is_checked_if_and_only_if_it_is_placed_so() -> None:
-    hosts = {each.identifier for each in requirements().values() if each.kind is Kind.HOST}
+    hosts = {each.identifier for each in requirements().values() if each.kind is RequirementKind.HOST}
     assert set(lines()) <= hosts
     assert sum(len(checks(line)) for texts in lines().values() for line in texts) >= 1000
-    nothing = {each.requirement.identifier for each in judge({}) if each.verdict is Verdict.NOT_CHECKED}
+    nothing = {
+        each.requirement.identifier for each in judge({}) if each.verdict is RequirementVerdict.NOT_CHECKED
+    }
     assert nothing == hosts
     assert len(hosts) >= 700
 
@@ -76,9 +78,9 @@ def test_a_requirement_is_checked_if_and_only_if_it_is_placed_so() -> None:
 def test_what_the_drive_lists_is_shown_as_that_and_held_against_what_it_does() -> None:
     listed = b"".join(name.encode().ljust(16, b"\0") for name in ("EYE-1", "NVMe-CFG-9", "SMART-27"))
     log = (3).to_bytes(2, "little").ljust(16, b"\0") + listed.ljust(4048, b"\0") + bytes(32)
-    judged = {each.requirement.identifier: each for each in judge({**ANSWERS, "LC5": Answer(log)})}
-    assert judged["EYE-1"].verdict is Verdict.DECLARED
-    assert judged["NVMe-CFG-9"].verdict is Verdict.DECLARED
+    judged = {each.requirement.identifier: each for each in judge({**ANSWERS, "LC5": CommandResult(log)})}
+    assert judged["EYE-1"].verdict is RequirementVerdict.DECLARED
+    assert judged["NVMe-CFG-9"].verdict is RequirementVerdict.DECLARED
     assert judged["NVMe-CFG-9"].contradicts
     assert not judged["SMART-27"].contradicts
 
@@ -92,6 +94,6 @@ def test_all_sources_have_names() -> None:
 @pytest.mark.parametrize("source", sorted(structures.SOURCES | descriptors.SOURCES))
 @pytest.mark.parametrize("size", [1, 30, 64, 263, 500, 2050, 4095])
 def test_an_answer_that_was_cut_off_is_judged_as_far_as_it_goes(source, size) -> None:
-    whole = {name: Answer(b"\x01" * 4096) for name in structures.SOURCES | descriptors.SOURCES}
-    judged = judge({**whole, source: Answer(b"\x01" * size)})
+    whole = {name: CommandResult(b"\x01" * 4096) for name in structures.SOURCES | descriptors.SOURCES}
+    judged = judge({**whole, source: CommandResult(b"\x01" * size)})
     assert len(judged) == len(requirements())

@@ -1,11 +1,11 @@
 """Targets of performance stand beside what was measured, with their source."""
 
-from openpts_nvme.dssd.answers import Answer, Answers
+from openpts_nvme.dssd.answers import Answers, CommandResult
 from openpts_nvme.ocp.targets import targets
 
 MEASURED: Answers = {
-    "M.trims_of_64_MiB_gib_per_s": Answer(b"61.5"),
-    "M.trims_of_64_MiB_p99_ms": Answer(b"3.25"),
+    "M.trims_of_64_MiB_gib_per_s": CommandResult(b"61.5"),
+    "M.trims_of_64_MiB_p99_ms": CommandResult(b"3.25"),
 }
 
 

@@ -14,7 +14,7 @@ from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_practice.rows.sustained import Claim
+from openpts_practice.rows.sustained import DataSheetClaim
 
 SUSTAINED = PROCEDURES["sustained"]
 
@@ -35,7 +35,7 @@ def given(*words: str) -> Given:
     return found[0]
 
 
-def claims(given_words: Given, plan: Path | None = None) -> tuple[Claim, ...]:
+def claims(given_words: Given, plan: Path | None = None) -> tuple[DataSheetClaim, ...]:
     read = None if plan is None else read_plan(plan)
     choices = chosen(SUSTAINED, read, given_words, drive_class=None, is_quick=False, seed=1)
     conditions: Any = choices.adjust(SUSTAINED.standard_conditions(DriveClass.CLIENT, 1))
@@ -45,7 +45,10 @@ def claims(given_words: Given, plan: Path | None = None) -> tuple[Claim, ...]:
 def test_each_claim_has_its_unit_in_its_name() -> None:
     words = ("--claim", "random_write_iops=70000", "--claim", "sequential_read_mb_per_s = 3500")
     # in the order in which the figures are measured
-    assert claims(given(*words)) == (Claim("sequential_read", 3500), Claim("random_write", 70_000))
+    assert claims(given(*words)) == (
+        DataSheetClaim("sequential_read", 3500),
+        DataSheetClaim("random_write", 70_000),
+    )
 
 
 def test_none_is_none() -> None:
@@ -73,7 +76,7 @@ def test_claims_are_taken_as_data_sheets_print_them(word, figure, value) -> None
         with pytest.raises(click.BadParameter):
             given("--claim", word)
     else:
-        assert claims(given("--claim", word)) == (Claim(figure, value),)
+        assert claims(given("--claim", word)) == (DataSheetClaim(figure, value),)
 
 
 @pytest.mark.parametrize(
@@ -97,8 +100,8 @@ def test_what_makes_no_sense_is_refused(words, reason) -> None:
 def test_a_plan_has_a_table_and_the_command_line_wins(tmp_path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[sustained.claims]\nrandom_write_iops = 520_000\n")
-    assert claims(Given(), plan) == (Claim("random_write", 520_000),)
-    assert claims(given("--claim", "random_read_iops=9"), plan) == (Claim("random_read", 9),)
+    assert claims(Given(), plan) == (DataSheetClaim("random_write", 520_000),)
+    assert claims(given("--claim", "random_read_iops=9"), plan) == (DataSheetClaim("random_read", 9),)
 
 
 def test_a_plan_with_an_unknown_claim_is_told_its_place(tmp_path) -> None:

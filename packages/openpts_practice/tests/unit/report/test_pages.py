@@ -23,7 +23,7 @@ from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
 from openpts_practice.qos import Limit, Operation
 from openpts_practice.rows.conditions import FreeSpace
 from openpts_practice.rows.profiles import BENCHMARKS, SHORT
-from openpts_practice.rows.sustained import Claim
+from openpts_practice.rows.sustained import DataSheetClaim
 from openpts_practice.tests.unit.report.known_drives import (
     ByState,
     Cached,
@@ -171,7 +171,7 @@ def tired(stimulus: Stimulus, phase: Phase, number: int) -> float:
     return fresh if number <= 5 or phase is Phase.CONDITIONING else fresh * share
 
 
-def sustained(*claims: Claim, **rated: str) -> Run:
+def sustained(*claims: DataSheetClaim, **rated: str) -> Run:
     def adjust(conditions: Conditions) -> Conditions:
         return replace(conditions, claims=claims, drive_fills=0.5)
 
@@ -323,10 +323,12 @@ CASES: dict[str, Callable[[], Run]] = {
     "qos, ended in the map": lambda: cut(qos(), lambda step: step.place.phase is not Phase.LOAD),
     "qos, nothing": lambda: cut(qos(), 0),
     "sustained": sustained,
-    "sustained, claims": lambda: sustained(Claim("random_write", 200_000), Claim("sequential_read", 2500)),
+    "sustained, claims": lambda: sustained(
+        DataSheetClaim("random_write", 200_000), DataSheetClaim("sequential_read", 2500)
+    ),
     "sustained, rated": lambda: sustained(random_write_iops="70000"),
     "sustained, claim before rating": lambda: sustained(
-        Claim("random_read", 1000), random_write_iops="70000"
+        DataSheetClaim("random_read", 1000), random_write_iops="70000"
     ),
     "sustained, ended in the load": lambda: cut(
         made_up_run("sustained", rate=tired),

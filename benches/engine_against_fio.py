@@ -35,8 +35,7 @@ from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Step, Stimulus
 
 CAPACITY = 1024 * MIB
 FIO_TUNED = [

@@ -35,7 +35,7 @@ import numpy.typing as npt
 from scipy.stats import beta
 
 from openpts.analysis.ratio import ErrorRule, ratio_of
-from openpts.analysis.sessions import Made, are_apart
+from openpts.analysis.run_comparison import Made, are_apart
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.purge import PurgeChoice

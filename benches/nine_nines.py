@@ -17,8 +17,7 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.options import Demand, NativeOptions
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, IoCount, Step, Stimulus
 from openpts_sim.presets import Preset
 from openpts_sim.simulated_engine import SimulatedDrive
 

@@ -33,15 +33,12 @@ from openpts.record.reader import StepRecord
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import Sample, SlowIo
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_drives.concerns.drive import target_gauges
-from openpts_host.concerns.host import host_gauges
-from openpts_nvme.outliers.around import Surroundings
+from openpts.vocabulary.sample import Phase, Sample, SlowIo, StepPlace
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts_drives.concerns import target_gauges
+from openpts_host.concerns import host_gauges
 from openpts_nvme.outliers.causes import Cause
-from openpts_nvme.outliers.rules import Witnessed, cause_of
+from openpts_nvme.outliers.rules import Surroundings, Witnessed, cause_of
 from openpts_sim.simulated_target import parse_simulated_target
 from openpts_testbench.serve import ServeOrder, serve_drive
 

@@ -34,7 +34,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts_drives.gauges import others_gauge
-from openpts_host.concerns.host import host_gauges
+from openpts_host.concerns import host_gauges
 
 EACH, SHARED = "each", "shared"
 CPUS_OF_A_RUN: Final = 4

@@ -28,9 +28,8 @@ from openpts.analysis.uncertainty import STATE, blocks_of, of_mean, rectangular,
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, Metric
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.verdict import RoundPoint
 from openpts_pts.iops.script import standard_conditions as iops_conditions
 from openpts_pts.lat.script import standard_conditions as lat_conditions

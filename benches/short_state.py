@@ -22,15 +22,13 @@ from benches.drawn_drives import Changes, Drawn, draw
 from openpts.analysis.uncertainty import SCATTER, STATE, budget, rectangular
 from openpts.engine.options import Demand, NativeOptions
 from openpts.units import MIB
-from openpts.vocabulary.data import DataPattern, RandomData, ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ScriptPart
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import DataPattern, RandomData, ReducibleData
 from openpts.vocabulary.uncertainty import Component
-from openpts_pts.analysis.one_pass import JUDGED
 from openpts_pts.iops.script import standard_conditions
-from openpts_pts.shared.one_pass import AFTERWARDS, OnePass, condition_in_one_pass
+from openpts_pts.shared.one_pass import AFTERWARDS, JUDGED, OnePass, condition_in_one_pass
 from openpts_sim.presets import load_preset
 from openpts_sim.simulated_engine import SimulatedDrive
 from tests.support.next_sample import next_sample

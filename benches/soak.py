@@ -34,15 +34,14 @@ import vl_convert
 from scipy.stats import theilslopes
 
 from benches.targets import machine
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, capture_bytes, dry_run, record_bytes
+from openpts.planning.dry_run import AssumedDrive, Ending, capture_bytes, dry_run, record_bytes
 from openpts.procedures.registry import procedure_of
 from openpts.record.batch import is_batch, read_batch
 from openpts.record.reader import Run, StepRecord, read_run
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.runner.resource_check import interval_ns
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.stop import planned_length_ns
+from openpts.vocabulary.stimulus import planned_length_ns
 from openpts_pages.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 
 # Those with most I/Os come first: a step keeps its intervals until it is stored, and then they fill SQLite's

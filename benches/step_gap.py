@@ -29,8 +29,7 @@ from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand
 from openpts.units import KIB, MIB, NS_PER_US
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from tests.support.block_trace import BlockEvent, BlockTrace, Events, TracingUnavailableError, of_event
 
 CAPACITY = 256 * MIB

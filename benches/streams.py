@@ -33,13 +33,13 @@ from openpts.vocabulary.stimulus import (
     ActiveRange,
     Capped,
     CapUnit,
+    Duration,
     FixedRate,
     Pacing,
     Step,
     Stimulus,
     Stream,
 )
-from openpts.vocabulary.stop import Duration
 from openpts_fio.engine.engine import FioEngine
 from tests.support.block_trace import BlockEvent, BlockTrace, TracingUnavailableError, of_event
 

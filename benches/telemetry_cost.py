@@ -31,8 +31,7 @@ from msgspec.structs import replace
 from benches.engine_against_fio import fill
 from benches.targets import machine, memory_drive, opened
 from openpts.analysis.latency import LatencyDistribution
-from openpts.cli.background_listener import background_listener
-from openpts.cli.folder_events import folder_events
+from openpts.cli.folder_events import background_listener, folder_events
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -40,13 +39,11 @@ from openpts.runner.events import Listener, RunStarted, StepFinished, StepsStart
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_drives.concerns.drive import target_gauges
-from openpts_host.concerns.host import host_gauges
+from openpts.vocabulary.sample import Phase, Sample, StepPlace
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts_drives.concerns import target_gauges
+from openpts_host.concerns import host_gauges
 from openpts_pts.tests.unit.test_run_folder import manifest
 
 CAPACITY = 256 * MIB

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts_pts.conformance.catalogue import by_id
-from openpts_pts.conformance.practice import all_practices
+from openpts_pts.conformance.requirements import all_practices
 
 _ID: Final = re.compile(r"\b((?:PTS|SOL|TKP|LSI|HYP)-[A-Z]+)-(\d\d)\b")
 _RANGE: Final = re.compile(r"\.\.(\d\d)\b")

@@ -10,9 +10,8 @@ from typing import Final
 
 from docs.conformance_marks import Proofs, marked_proofs
 from openpts_pts.conformance.catalogue import GUIDES, SECTION_TITLES, Level, Requirement, catalogue
-from openpts_pts.conformance.conformance import ReasonKind, reasons
-from openpts_pts.conformance.practice import GuideStatus, all_practices, answer_of, practices, settings_of
-from openpts_pts.conformance.table import CHECKS
+from openpts_pts.conformance.conformance import CHECKS, ReasonKind, reasons
+from openpts_pts.conformance.requirements import GuideStatus, all_practices, answer_of, practices, settings_of
 
 ROOT: Final = Path(__file__).parents[1]
 PROOFS: Final = "packages/openpts_pts/conformance/proofs.toml"

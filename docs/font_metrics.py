@@ -7,8 +7,7 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from fontTools.ttLib import TTFont
 
-from openpts_pages.plots.font_metrics import METRICS, FontMetrics
-from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, MEASURED_FONT_DIRECTORY
+from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, MEASURED_FONT_DIRECTORY, METRICS, FontMetrics
 
 _FACES: Final = ("Inter-Regular.otf", "Inter-SemiBold.otf", "Inter-Bold.otf")
 _MEASURED: Final = ("Regular", "Bold")  # the faces of plots

@@ -8,17 +8,17 @@ import msgspec
 
 from docs.schema_files import BATCH, EVENTS, OUTPUTS, PACKAGES, RUN, TABLES
 from openpts.cli.plan import PlanList
-from openpts.cli.plan_text import PlanDocument, SuitePlanDocument
+from openpts.cli.printed_plan import PlanDocument, SuitePlanDocument
 from openpts.record.batch import Batch
-from openpts.report.summary import RunFigures, RunsFigures
+from openpts.report.run_part import RunFigures, RunsFigures
 from openpts.runner.event_lines import EventLine
 from openpts.schema_words import without_indentation
 from openpts.vocabulary.document import Failure
+from openpts_batch.chosen_drives import WrittenDrives
 from openpts_batch.cli.batch import BatchDocument
 from openpts_batch.cli.fleet import FleetHosts, FleetRuns
 from openpts_batch.cli.fleet_fetch import FleetFetched
 from openpts_batch.fleet.configuration import FleetFile
-from openpts_batch.named_drives import WrittenDrives
 from openpts_check.cli.check import CheckDocument
 from openpts_check.cli.endurance import EnduranceDocument
 from openpts_compare.cli.self_test import SelfTest
@@ -29,16 +29,16 @@ from openpts_compare.limits.limits_file import LimitsFile
 from openpts_drives.cli.devices import DeviceList
 from openpts_drives.cli.idle_flush import IdleFlushDocument
 from openpts_drives.cli.purge import Purged
-from openpts_export.exchange.parquet_tables import columns_of_tables
+from openpts_export.export import columns_of_tables
 from openpts_fio.cli.crosscheck import CrosscheckDocument
 from openpts_host.cli.doctor import Audit
 from openpts_host.cli.installation import Installation
 from openpts_io.io_document import IoDocument, IoSteps, IoTargets
-from openpts_practice.cli.benchmarks import BenchmarkList
-from openpts_pts.cli.requirements import ConformanceDocument, ConformanceRuns, GuideDocument
+from openpts_practice.rows.benchmarks.listing import BenchmarkList
+from openpts_pts.conformance.requirements import ConformanceDocument, ConformanceRuns, GuideDocument
 from openpts_sim.cli.sim import PresetList
 from openpts_traces.cli.capture import CaptureCost, Captured
-from openpts_traces.cli.trace_text import TraceDocument
+from openpts_traces.cli.trace_commands import TraceDocument
 from openpts_watch.runs_here import RunList
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"

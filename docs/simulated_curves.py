@@ -15,11 +15,18 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.options import Demand, NativeOptions
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.sample import Interval, Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import DriveFills, Duration, FirstOf, StopRule
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    DriveFills,
+    Duration,
+    FirstOf,
+    Step,
+    Stimulus,
+    StopRule,
+)
 from openpts_pages.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
-from openpts_sim.presets import load_preset
-from openpts_sim.scale import default_scale
+from openpts_sim.presets import default_scale, load_preset
 from openpts_sim.simulated_engine import SimulatedDrive, SimulatedEngine
 
 FOLDER: Final = Path(__file__).with_name("curves")

@@ -14,8 +14,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.sources import read_for_report, run_folders_of
 from openpts_pages.measure import Measured
-from openpts_pages.plots.standalone import standalone
-from openpts_pages.plots.vega_lite import vega_lite_spec
+from openpts_pages.plots.vega_lite import standalone, vega_lite_spec
 
 __all__ = ["build_report", "measure", "measures", "read_run", "read_runs", "run_test", "vega_lite"]
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from openpts.errors import OpenptsError, PluginError
 from openpts.plugins import Kind, Offer, load, offers
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import HealthReading
 
 if TYPE_CHECKING:  # the run has loaded them
     from openpts.device.block_device import BlockDevice
@@ -36,10 +36,9 @@ if TYPE_CHECKING:  # the run has loaded them
     from openpts.runner.events import Event, Listener
     from openpts.runner.order import RunSettings
     from openpts.system_files import SystemRoots
-    from openpts.vocabulary.deviation import Deviation
     from openpts.vocabulary.facts import Facts
-    from openpts.vocabulary.phase import StepPlace
-    from openpts.vocabulary.sample import Sample
+    from openpts.vocabulary.sample import Sample, StepPlace
+    from openpts.vocabulary.verdict import Deviation
 
 
 class RunContext(Struct):

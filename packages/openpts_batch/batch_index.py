@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
-from openpts.procedures.kit.red_line import red_line_of, simulation_mark
+from openpts.procedures.kit.standing import red_line_of, simulation_mark
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.batch import INDEX_NAME, Batch, BatchEntry, Suite, counts_text

@@ -1,26 +1,253 @@
 """Which drives a batch tests: resolved, held against each other, and confirmed, before any of them starts."""
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Annotated, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from openpts.device.guard.consent import unconfirmed
-from openpts.device.guard.rules import SIGNATURE_RULE
+from openpts.config_files.toml_text import read_toml
+from openpts.config_files.written_file import placed_text, read_written, shaped
+from openpts.device.block_device import BlockDevice, device_below, whole_drives
+from openpts.device.guard.claims import NamedFile
+from openpts.device.guard.rules import SIGNATURE_RULE, unconfirmed
+from openpts.device.guard.usage import drive_names, inode_name
 from openpts.device.guard.verdict import GuardVerdict, Safety, verdict_on
-from openpts.device.identity.drive_name import model, serial_number
-from openpts.device.targets.target import BlockTarget, parse_target
-from openpts.errors import OpenptsError, RefusedError, UsageError
+from openpts.device.identity.ata_identify import model, serial_number
+from openpts.device.identity.identity import slot
+from openpts.device.link.nearby_cpus import numa_node
+from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
+from openpts.did_you_mean import did_you_mean
+from openpts.engine.native import cpu_ns_per_io
+from openpts.errors import OpenptsError, RefusedError, TargetError, UsageError
 from openpts.ownership import new_run_id
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.bandwidth import MemoryBandwidth
+from openpts.vocabulary.facts import LABEL_NAME, Fact
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.located_drive import LocatedDrive, located
-from openpts_batch.named_drives import WrittenDrive, fits
+from openpts_host.host_capacity import DrivenDrive, expected_limits
 from openpts_sim.simulated_target import DEFAULT_SEED, names_simulated, parse_simulated_target
+
+_MOST_KIB: Final = 1024
+_FACTS: Final[dict[str, Callable[[BlockDevice, SystemRoots], Fact]]] = {
+    "slot": slot,
+    "model": lambda disk, _: model(disk),
+    "serial": lambda disk, _: serial_number(disk),
+}
+_RANGE: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+_HOW: Final = "write for example model=SAMSUNG*,slot=3-8"
+
+Query = dict[str, list[str]]
+"""The words for each key; a drive matches one of each."""
+
+
+class WrittenDrive(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A drive by its target, its slot or its serial number alone; the serial number, or the path, confirms
+    that it may be erased.
+
+    ``model`` is what it has to be, with ``*`` and ``?`` for any text and any character.
+    """
+
+    target: str | None = None
+    slot: str | None = None
+    serial: str | None = None
+    model: str | None = None
+    confirm_device_path: str | None = None
+    labels: dict[Annotated[str, Meta(pattern=LABEL_NAME)], str] = {}
+
+
+class WrittenDrives(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All that a file of drives may have."""
+
+    drives: list[WrittenDrive]
+
+
+def named_drives(targets: Sequence[str], drives: str | None, roots: SystemRoots) -> list[WrittenDrive]:
+    """The drives of a command line: targets, and those of a file or a query. Raises UsageError."""
+    named = [WrittenDrive(target=target) for target in targets]
+    if drives is None:
+        return named
+    path = Path(drives)
+    if path.is_file():
+        return [*named, *read_drives(path)]
+    if "=" not in drives:
+        raise UsageError(
+            f"--drives {drives}: there is no such file; a query is written as model=SAMSUNG*,slot=3-8"
+        )
+    found = selected(parse_query(drives), roots)
+    if not found:
+        raise UsageError(f"--drives {drives} selects no drive: `openpts devices` lists all")
+    return [*named, *(WrittenDrive(target=str(disk.node)) for disk in found)]
+
+
+def read_drives(path: Path) -> list[WrittenDrive]:
+    """The drives in their order. Raises UsageError with the place of whatever is wrong."""
+    text = placed_text(read_written(path, _MOST_KIB, "list of drives"), str(path), read_toml)
+    drives = shaped(text, WrittenDrives, str(path)).drives
+    if not drives:
+        raise UsageError(f"{path} lists no drive")
+    for number, drive in enumerate(drives, start=1):
+        if drive.target is None and drive.slot is None and drive.serial is None:
+            raise UsageError(
+                f"{path}: drive {number} has no target, slot or serial: `openpts devices` lists all three"
+            )
+    return drives
+
+
+def parse_query(text: str) -> Query:
+    """Read a query: a part without a key is one more word of the key before it. Raises UsageError."""
+    query: Query = {}
+    key = ""
+    for part in text.split(","):
+        name, equals, word = part.partition("=")
+        key, word = (name.strip(), word.strip()) if equals else (key, part.strip())
+        if reason := _what_is_wrong(key, word):
+            raise UsageError(f"--drives {text!r}: {reason}")
+        query.setdefault(key, []).append(word)
+    return query
+
+
+def _what_is_wrong(key: str, word: str) -> str:
+    """Empty if nothing is."""
+    if not key:
+        return f"{word} stands behind no key: {_HOW}"
+    if key not in _FACTS:
+        return f"{key} is none of {', '.join(_FACTS)}: {did_you_mean(key, _FACTS, _HOW)}"
+    return "" if word else f"{key}= names nothing: {_HOW}"
+
+
+def selected(query: Query, roots: SystemRoots) -> list[BlockDevice]:
+    """Whole drives that match, in the order of `openpts devices`.
+
+    Raises UsageError for a word that selects none, whatever the others do.
+    """
+    disks = whole_drives(roots)
+    facts = [{key: _FACTS[key](disk, roots).value for key in query} for disk in disks]
+    known = {key: {own[key] for own in facts} for key in query}
+    for key, words in query.items():
+        for word in words:
+            if not any(_is_one(value, [word], known[key]) for value in known[key]):
+                raise UsageError(f"--drives: {key}={word} selects no drive: `openpts devices` lists all")
+    return [
+        disk
+        for disk, own in zip(disks, facts, strict=True)
+        if all(_is_one(own[key], words, known[key]) for key, words in query.items())
+    ]
+
+
+def _is_one(value: str | None, words: list[str], known: set[str | None]) -> bool:
+    """Whether a value is one of the words. A word that is a drive's own is that, though it look like a range:
+    the kernel calls slots ``0-3`` as well."""
+    return value is not None and any(value == word if word in known else fits(value, word) for word in words)
+
+
+def fits(value: str, word: str) -> bool:
+    """Whether a value is the word, matches it as a pattern (upper and lower case alike), or is in a range."""
+    if fnmatchcase(value.casefold(), word.casefold()):
+        return True
+    numbers = _RANGE.fullmatch(word)
+    number = value.rpartition("/")[2]
+    return numbers is not None and number.isdecimal() and int(numbers[1]) <= int(number) <= int(numbers[2])
+
+
+class LocatedDrive(Struct, frozen=True):
+    """``names`` are those of the drive on every path: two with a name in common are one drive.
+
+    ``device`` is None for what is no block device: a simulated drive, a scratch file, a directory.
+    """
+
+    target: str
+    names: tuple[str, ...]
+    device: BlockDevice | None = None
+    slot: str | None = None
+    numa_node: int | None = None
+
+
+def located(request: RunRequest, roots: SystemRoots) -> LocatedDrive:
+    """The drive of a request: by its target, else by its slot, else by its serial number.
+
+    Raises TargetError, also for a drive of another model than the request has, and UsageError for a name
+    that makes no sense.
+    """
+    found = _named(request, roots)
+    own = None if found.device is None else model(found.device).value
+    if found.device is not None and request.model is not None and own != request.model:
+        raise TargetError(f"{found.target} is a {own or 'drive without a model'}, not {request.model}")
+    return found
+
+
+def _named(request: RunRequest, roots: SystemRoots) -> LocatedDrive:
+    if request.target is None and request.slot is None and request.serial is not None:
+        return _of_device(_with_serial(request.serial, roots), None, roots)
+    if request.target is None:
+        return _of_device(_in_slot(request.slot, roots), None, roots)
+    if names_simulated(request.target):
+        return LocatedDrive(request.target, (request.target,), slot=request.slot)
+    path = Path(request.target)
+    if path.is_dir():
+        return _below(request, path, str(path.resolve()), roots)
+    target = parse_target(request.target)
+    if isinstance(target, FileTarget):
+        return _below(request, target.path, _file_name(target.path), roots)
+    found = _of_device(BlockDevice.of_node(target.path, roots), request.target, roots)
+    if None not in (request.slot, found.slot) and request.slot != found.slot:
+        raise TargetError(f"{request.target} is in slot {found.slot}, not in {request.slot}")
+    return found
+
+
+def _of_device(device: BlockDevice, target: str | None, roots: SystemRoots) -> LocatedDrive:
+    nodes = {numa_node(disk) for disk in device.beneath}
+    return LocatedDrive(
+        target or str(device.node),
+        drive_names(device),
+        device,
+        slot(device, roots).value,
+        nodes.pop() if len(nodes) == 1 else None,
+    )
+
+
+def _below(request: RunRequest, path: Path, name: str, roots: SystemRoots) -> LocatedDrive:
+    """A file or directory, near the disk that it is on, whose slot tells nothing of it."""
+    disk = device_below(path, roots)
+    node = None if disk is None else numa_node(disk)
+    return LocatedDrive(request.target or "", (name,), slot=request.slot, numa_node=node)
+
+
+def _file_name(path: Path) -> str:
+    file = NamedFile.at(path)
+    return str(file.path) if file.inode is None else inode_name(file.inode)
+
+
+def _in_slot(name: str | None, roots: SystemRoots) -> BlockDevice:
+    found = [disk for disk in whole_drives(roots) if name is not None and slot(disk, roots).value == name]
+    if len(found) != 1:
+        what = " and ".join(str(disk.node) for disk in found) or "no drive"
+        raise TargetError(f"slot {name} has {what}: `openpts devices` lists the slots")
+    return found[0]
+
+
+def _with_serial(serial: str, roots: SystemRoots) -> BlockDevice:
+    found = [disk for disk in whole_drives(roots) if serial_number(disk).value == serial]
+    if len(found) != 1:
+        what = f"is that of {' and '.join(str(disk.node) for disk in found)}" if found else "is of no drive"
+        how = "name it by its target" if found else "`openpts devices` lists all"
+        raise TargetError(f"serial number {serial} {what}: {how}")
+    return found[0]
+
+
+def limits_together(
+    drives: Sequence[LocatedDrive], cpus: int, roots: SystemRoots, memory: MemoryBandwidth | None = None
+) -> tuple[str, ...]:
+    """What this host can't do for drives that are measured at once on so many processors, a sentence each."""
+    disks = [(one, disk) for one in drives if one.device is not None for disk in one.device.beneath]
+    driven = [DrivenDrive.of_device(disk, roots, one.slot) for one, disk in disks]
+    return expected_limits(driven, cpus, cpu_ns_per_io(), roots, memory) if driven else ()
 
 
 class RefusedBatchError(RefusedError):

@@ -1,16 +1,30 @@
 """The tests of a suite one after the other on one target, each with its own purge and preconditioning."""
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import secrets
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
+import click
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 from msgspec.structs import replace as changed
 
+from openpts.cli.consent_options import consent_of, popped
+from openpts.cli.detach import begun
+from openpts.cli.folder_events import background_listener
+from openpts.cli.live_outputs import live_listeners, log_stream
+from openpts.cli.planned_run import fitting_target, planned_run
+from openpts.cli.procedure_options import Choices, chosen, given_as_options, plan_at
+from openpts.cli.report import documents_on
+from openpts.cli.run_order import order_of
+from openpts.cli.standard_streams import print_document
 from openpts.errors import (
     InterruptedRunError,
     LimitError,
@@ -18,21 +32,36 @@ from openpts.errors import (
     NotSteadyError,
     NoVerdictError,
     OpenptsError,
+    RecordError,
     RunFailedError,
+    TargetError,
+    UsageError,
 )
+from openpts.fields.conditions import Conditions
 from openpts.ownership import new_run_id
+from openpts.planning.dry_run import AssumedDrive
+from openpts.planning.plan import RunPlan
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.batch import DONE, Batch, BatchEntry
+from openpts.procedures.registry import PROCEDURES, procedure_of, suite
+from openpts.record.batch import DONE, INDEX_NAME, Batch, BatchEntry, Suite, read_batch
 from openpts.record.manifest import RunState
-from openpts.record.reader import has_begun, read_manifest
-from openpts.record.writer import DATABASE_NAME
+from openpts.record.reader import has_begun, read_manifest, stored_run
+from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.driver import driver_of
-from openpts.runner.events import Listener
+from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.order import RunSettings
+from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
+from openpts.runner.unopened_target import UnopenedTarget
+from openpts.system_files import SystemRoots
+from openpts.units import format_capacity, format_duration
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.executor import EntryOutput, Executor
+from openpts_batch.cli.batch import BatchDocument
+from openpts_batch.cli.batch_display import batch_shown_on
+from openpts_batch.executor import EntryOutput, Executor, batch_claimed, now, what_is_left
+from openpts_compare.cli.run_limits import RunLimits, StopOnFail, end_judged
 
 _ENDS: Final = (RunFailedError, LimitError, NotSteadyError, NoVerdictError)
 """How a test may end after its run, what counts most first."""
@@ -149,3 +178,184 @@ def _state(error: BaseException, folder: Path) -> RunState:
         return RunState.INTERRUPTED
     has_begun = isinstance(error, LostRecordError) or (folder / DATABASE_NAME).exists()
     return RunState.FAILED if has_begun else RunState.REFUSED
+
+
+def run_suite(
+    target: str,
+    *,
+    tests: tuple[str, ...] | None,
+    keep_going: bool,
+    out: Path | None,
+    as_json: bool,
+    no_report: bool,
+    limits_path: Path | None,
+    baseline: tuple[Path, ...],
+    stop_on_fail: bool,
+    require_steady: bool,
+    **options: Any,
+) -> None:
+    """Run the tests on a target, each with its own purge. Raises UsageError and what ends a suite."""
+    stream = log_stream(as_json=as_json)
+    all_choices, consent = choices_of_suite(tests, options), consent_of(**popped(options))
+    target = fitting_target(target, all_choices, stream)
+    _announce(target, all_choices, stream)
+    limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
+    parts = [
+        SuitePart(choices.test, _with_seed(limits.ordered(order, choices.test)))
+        for choices in all_choices
+        for order in [order_of(target, choices, consent, out=None, **options)]
+    ]
+    folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    first = parts[0]
+    suite = Batch(
+        batch_id=new_run_id(),
+        command_line=tuple(sys.argv[1:]),
+        started_at=now("seconds"),
+        entries=tuple(part.entry(number) for number, part in enumerate(parts, start=1)),
+        suite=Suite(
+            target=target,
+            revision=first.order.wanted_conditions(first.test).class_text,
+            ordered=first.order.ordered,
+            people=first.order.people,
+            purpose=first.order.purpose,
+            keep_going=keep_going and not stop_on_fail,
+        ),
+        inputs={name: raw for part in parts for name, raw in part.order.inputs.items()},
+    )
+    RunWriter.check_free(folder)
+    _carry_out(folder, suite, parts, stream, as_json=as_json, no_report=no_report)
+
+
+def resume_suite(
+    folder: Path,
+    target: str | None,
+    consent: Consent,
+    accepted: Mapping[str, bool],
+    stream: IO[str],
+    *,
+    no_report: bool,
+    as_json: bool,
+) -> None:
+    """Continue the test of the suite that was cut off, then those behind it.
+
+    Raises RecordError if the suite has come to its end, does not say what was ordered, or is carried out.
+    """
+    with batch_claimed(folder, read_batch(folder), SystemRoots()):
+        batch, parts = _what_is_left(folder, target, consent, accepted)
+        _carry_out(folder, batch, parts, stream, as_json=as_json, no_report=no_report)
+
+
+def _what_is_left(
+    folder: Path, target: str | None, consent: Consent, accepted: Mapping[str, bool]
+) -> tuple[Batch, list[SuitePart]]:
+    """The suite as its records have it, and all its parts. Raises RecordError as ``resume_suite`` does."""
+    batch = read_batch(folder)
+    suite = batch.suite
+    assert suite is not None  # noqa: S101 a folder without one is resumed by another
+    left = what_is_left(folder, batch)
+    if batch.ended_at is not None and all(entry.state in DONE for entry in left.entries):
+        raise RecordError(f"{folder} has come to its end: no test is left to resume")
+    ordered = replace(suite.ordered, target=target or suite.ordered.target)
+    suite = replace(suite, ordered=ordered)
+    batch = replace(left, suite=suite)
+    return batch, [
+        SuitePart(procedure_of(entry.test), _order_again(folder, batch, entry, consent, accepted))
+        for entry in batch.entries
+    ]
+
+
+def _order_again(
+    folder: Path, batch: Batch, entry: BatchEntry, consent: Consent, accepted: Mapping[str, bool]
+) -> RunSettings:
+    """Of a test that continues where it has a record, and begins where it has none."""
+    run_folder, suite = folder / entry.folder, batch.suite
+    ordered = suite.ordered if suite else None
+    begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists() or is_complete(run_folder)
+    if begins and entry.conditions is not None and suite and ordered:
+        conditions = msgspec.convert(entry.conditions, procedure_of(entry.test).conditions)
+        order = RunSettings.again(ordered, conditions, consent, suite.people, batch.command_line)
+        order = replace(order, purpose=suite.purpose)
+    else:
+        resumption = Resumption(stored_run(run_folder), **accepted)
+        order = RunSettings.to_resume(resumption, consent, ordered.target if ordered else None)
+    return replace(order, inputs=batch.inputs)
+
+
+def _with_seed(order: RunSettings) -> RunSettings:
+    """Seeds are drawn when the suite begins: a test has the same if the suite is resumed before it."""
+    return replace(order, seed=secrets.randbits(63)) if order.seed is None else order
+
+
+def _carry_out(
+    folder: Path, suite: Batch, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool, no_report: bool
+) -> None:
+    index, live = folder / INDEX_NAME, (*live_listeners(), _tells_that_it_began(folder))
+    running = InTurn(
+        folder=folder,
+        batch=suite,
+        parts=parts,
+        report=None if no_report else documents_on,
+        listeners=lambda order: (*live, *([StopOnFail()] if order.stop_on_fail else ())),
+        judge=lambda run_folder: end_judged(run_folder, None),
+    )
+    try:
+        with background_listener(batch_shown_on(stream, suite)) as running.listener:
+            running.run()
+    except OpenptsError as error:
+        failure = type(error)(f"{error}; {index} lists the state of each test")
+        if as_json:
+            print_document(BatchDocument.of(running.batch, folder=str(folder)), failure)
+        raise failure from error
+    if as_json:
+        print_document(BatchDocument.of(running.batch, folder=str(folder)))
+    click.echo(f"index: {index}", file=stream)
+
+
+def _tells_that_it_began(folder: Path) -> Listener:
+    def on_event(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            begun(folder)
+
+    return on_event
+
+
+def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:
+    """The choices for each test; what a plan has for them counts less than what options say."""
+    drive_class, path = options.pop("drive_class"), options.pop("plan_path")
+    is_quick, seed = options.pop("quick"), options.pop("seed")
+    given = given_as_options(Conditions, options)
+    plan = plan_at(path)
+    planned = () if plan is None else plan.settings.get("tests", ())
+    return [
+        chosen(PROCEDURES[name], plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
+        for name in dict.fromkeys(tests or planned or suite())
+    ]
+
+
+def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> None:
+    """Refuse now what one of the tests would refuse later, and say how long all of them take."""
+    unopened = UnopenedTarget.of(target, SystemRoots())
+    drive = AssumedDrive.rated(unopened.rated)
+    plans = planned_suite(all_choices, unopened, drive)
+    names = ", ".join(choices.test.name for choices in all_choices)
+    shortest, longest = (
+        sum(extent.duration_ns for extent in extents)
+        for extents in ([p.shortest_extent for p in plans], [p.longest_extent for p in plans])
+    )
+    written = format_capacity(sum(plan.longest_extent.written_bytes for plan in plans))
+    lengths = " to ".join(dict.fromkeys(format_duration(length) for length in (shortest, longest)))
+    click.echo(f"suite of {names}: about {lengths}, writes up to about {written}", file=stream)
+
+
+def planned_suite(
+    all_choices: Sequence[Choices], unopened: UnopenedTarget, drive: AssumedDrive
+) -> list[RunPlan]:
+    """The plan of each test; what one would be refused for has its name. Raises UsageError, TargetError."""
+    plans = []
+    for choices in all_choices:
+        try:
+            driver_of(choices.test).refuse_name(unopened.facts.path)
+            plans.append(planned_run(choices, unopened, drive))
+        except (UsageError, TargetError) as error:
+            raise type(error)(f"{choices.test.name}: {error}") from error
+    return plans

@@ -5,13 +5,16 @@ of a batch is between a run and its drive: guard, claim, record and the drive's 
 """
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
@@ -21,27 +24,167 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.errors import OpenptsError
+from openpts.device.link.nearby_cpus import processors_by_node
+from openpts.errors import OpenptsError, RecordError
 from openpts.journal import Journal
 from openpts.ownership import new_run_id
-from openpts.record.batch import DONE, Batch, BatchEntry, folder_word
+from openpts.record.batch import DONE, Batch, BatchEntry, Neighbor, folder_word
 from openpts.record.manifest import RunState
-from openpts.record.reader import read_manifest
+from openpts.record.reader import has_begun, read_manifest
 from openpts.run_folder_files import open_file, open_to_append
 from openpts.runner.event_lines import EventLine, StreamFinishedLine
 from openpts.runner.stop_signals import StopSignals
-from openpts.system_files import printable
+from openpts.system_files import SystemRoots, printable
+from openpts.vocabulary.facts import Scenario
 from openpts.vocabulary.run_request import RunRequest
-from openpts.vocabulary.tuning import Scenario
+from openpts_batch.chosen_drives import LocatedDrive, limits_together, located
 from openpts_batch.executor import EntryOutput, Executor, now
-from openpts_batch.loaded_neighbors import with_loaded_neighbors
-from openpts_batch.located_drive import LocatedDrive, limits_together, located
-from openpts_batch.processors import ProcessorShares, cpu_list
-from openpts_batch.run_words import has_record, run_words
-from openpts_host.memory_bandwidth import memory_for_batch
+from openpts_host.changes import host_changes
+from openpts_host.host_capacity import memory_for_batch
 from openpts_host.run_tuning import tuned_host
-from openpts_host.tuning import host_changes
 from openpts_sim.simulated_target import names_simulated
+
+
+class ProcessorShares(Struct):
+    """For each node of the host the shares of the drives that run there at once, as long as they run.
+
+    All drives of a batch have equally many processors, or they could not be compared; what is left over is
+    for everything else on the host. ``nodes`` has the node of each drive that gets processors: one of which
+    none is known gets that with the fewest drives.
+    """
+
+    nodes: dict[int, int]
+    shares: dict[int, tuple[tuple[int, ...], ...]]
+    _taken: dict[int, int] = msgspec.field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, known: Mapping[int, int | None], at_most: int | None, allowed: set[int], roots: SystemRoots
+    ) -> "ProcessorShares":
+        """The shares of drives on these nodes (None: not known) on the processors that are allowed."""
+        cpus_of = processors_by_node(allowed, roots)
+        count = Counter(node for node in known.values() if node in cpus_of)
+        nodes = {}
+        for drive, known_node in known.items():
+            node = known_node
+            if node not in cpus_of:
+                node = min(cpus_of, key=lambda one: (count[one] / len(cpus_of[one]), one))
+                count[node] += 1
+            nodes[drive] = node
+        at_once = {node: min(drives, at_most or drives) for node, drives in count.items()}
+        size = max(1, min((len(cpus_of[node]) // lanes for node, lanes in at_once.items()), default=1))
+        return cls(nodes, {node: _shares(cpus_of[node], lanes, size) for node, lanes in at_once.items()})
+
+    def take(self, drive: int) -> tuple[int, ...] | None:
+        """The share of its node that the fewest use, for a drive that begins; None if it gets none."""
+        if (node := self.nodes.get(drive)) is None:
+            return None
+        users = Counter(lane for other, lane in self._taken.items() if self.nodes[other] == node)
+        lane = self._taken[drive] = min(range(len(self.shares[node])), key=lambda one: (users[one], one))
+        return self.shares[node][lane]
+
+    def give_back(self, drive: int) -> None:
+        """A drive has ended."""
+        self._taken.pop(drive, None)
+
+    def words(self) -> list[str]:
+        """What each drive gets, a line for each node."""
+        lines = []
+        for node, shares in sorted(self.shares.items()):
+            drives = list(self.nodes.values()).count(node)
+            cpus = sorted({cpu for share in shares for cpu in share})
+            which = f"node {node}: processors {cpu_list(cpus)}"
+            if len(shares) > len(cpus):
+                lines.append(
+                    f"{which} for {len(shares)} drives at once: up to {-(-len(shares) // len(cpus))} drives "
+                    "share one, and the host may be what is measured"
+                )
+            else:
+                at_once = (
+                    f"each of {len(shares)} drives at once" if len(shares) > 1 else "one drive at a time"
+                )
+                each = f"{len(shares[0])} for {at_once}"
+                lines.append(f"{which}, {each}" + (f", {drives} in all" if drives > len(shares) else ""))
+        return lines
+
+
+def _shares(cpus: tuple[int, ...], lanes: int, size: int) -> tuple[tuple[int, ...], ...]:
+    if lanes > len(cpus):
+        return tuple((cpus[lane % len(cpus)],) for lane in range(lanes))
+    return tuple(cpus[lane * size : (lane + 1) * size] for lane in range(lanes))
+
+
+def cpu_list(cpus: Sequence[int]) -> str:
+    """Processors in the kernel's way of writing, such as ``0-3,8``."""
+    ordered = sorted(cpus)
+    ends = [at for at, (one, following) in enumerate(pairwise(ordered)) if following != one + 1]
+    firsts, lasts = [0, *(end + 1 for end in ends)], [*ends, len(ordered) - 1]
+    runs = [(ordered[first], ordered[last]) for first, last in zip(firsts, lasts, strict=True)]
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in runs)
+
+
+_NUMBER: Final = re.compile(r"(.*?)0*([0-9]+)")
+_NOT_IN_SPACE: Final = ("-", ".", ":")
+"""Before the number of a port or a PCI function in the name of a path."""
+
+
+def are_beside(one: str | None, other: str | None) -> bool:
+    """Whether slots are numbered one behind the other, in the same enclosure; paths are not."""
+    first, second = (_NUMBER.fullmatch(text or "") for text in (one, other))
+    if first is None or second is None or first[1] != second[1] or first[1].endswith(_NOT_IN_SPACE):
+        return False
+    return abs(int(first[2]) - int(second[2])) == 1
+
+
+def with_loaded_neighbors(batch: Batch, ended: int) -> Batch:
+    """The batch after an entry's run has ended: it and those beside it have each other's time under load."""
+    entries = list(batch.entries)
+    for index, entry in enumerate(entries):
+        if index != ended and are_beside(entry.slot, entries[ended].slot):
+            for one, other in ((index, ended), (ended, index)):
+                entries[one] = _beside(entries[one], entries[other])
+    return replace(batch, entries=tuple(entries))
+
+
+def _beside(entry: BatchEntry, other: BatchEntry) -> BatchEntry:
+    """The entry with the time that both were under load; noted when the second of them has ended."""
+    if None in (entry.started_at, entry.ended_at, other.started_at, other.ended_at):
+        return entry
+    since = max(str(entry.started_at), str(other.started_at))
+    until = min(str(entry.ended_at), str(other.ended_at))
+    if since >= until:
+        return entry
+    neighbor = Neighbor(slot=str(other.slot), run_id=other.request.run_id, since=since, until=until)
+    return replace(entry, neighbors=(*entry.neighbors, neighbor))
+
+
+def run_words(
+    request: RunRequest,
+    drive: LocatedDrive,
+    run_folder: Path,
+    pinned: Sequence[str],
+    resume_words: Sequence[str],
+) -> list[str]:
+    """Arguments of a run that begins, or of one that continues where the folder has a record.
+
+    ``pinned`` are options that only a new run has, ``resume_words`` those that only a resumed one has.
+    """
+    ours = ["--events", "-", "--no-report"]
+    if drive.device is not None and request.serial and "--confirm-serial" not in request.test_words:
+        ours += ["--confirm-serial", request.serial]
+    if has_record(run_folder):
+        own = [*ours, *request.consents]
+        return ["resume", str(run_folder), "--target", drive.target, *own, *resume_words]
+    return request.words_on(drive.target, run_folder, [*ours, *pinned])
+
+
+def has_record(run_folder: Path) -> bool:
+    """Whether a run in this folder has a record that this openpts can read."""
+    try:
+        return has_begun(run_folder)
+    except RecordError:
+        return False
+
 
 _POLL_S: Final = 0.5
 _TIMEOUT_S: Final = 5.0

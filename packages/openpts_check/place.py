@@ -8,8 +8,7 @@ from typing import Final, Self
 
 from msgspec import Struct
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import device_of_mount
+from openpts.device.block_device import BlockDevice, device_of_mount
 from openpts.device.targets.target import FileTarget
 from openpts.errors import NoVerdictError, TargetError
 from openpts.runner.unopened_target import UnopenedTarget

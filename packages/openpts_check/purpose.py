@@ -11,10 +11,9 @@ from msgspec import Struct
 
 from openpts.errors import UsageError
 from openpts.plugins import Kind, load, offers
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ActiveRange, Stream
-from openpts.vocabulary.stop import StopRule
+from openpts.vocabulary.stimulus import ActiveRange, StopRule, Stream
 
 COMMITS: Final = "commits"
 """Name of the stream whose writes are each made durable before the next.
@@ -162,3 +161,7 @@ def purpose_named(name: str) -> CheckPurpose:
         raise UsageError(f"no purpose is called {name!r}: there are {', '.join(purpose_names())}")
     found: CheckPurpose = load(offer)
     return found
+
+
+DEVICE_READS: Final = "device_read_bytes"
+"""Bytes that the kernel has read from the whole disk, at a step's start and end."""

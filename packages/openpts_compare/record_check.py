@@ -11,9 +11,9 @@ from typing import Final
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
-from openpts.procedures.kit.host_limits import host_limit_deviations
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.kit.standing import host_limit_deviations
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_manifest, refuse_other_histograms, stored_run
@@ -29,10 +29,10 @@ from openpts.runner.preparation import (
 from openpts.runner.replay import Interruption, ResumePoint, cut_of
 from openpts.runner.step_faults import disturbance_deviations, error_deviations
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import TargetKind
-from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.sample import StepPlace
+from openpts.vocabulary.verdict import Deviation
 from openpts_host.software import software_facts
 
 _SATISFIED: Final = {ENABLED: {ENABLED}, DISABLED: {DISABLED, NO_CACHE}}

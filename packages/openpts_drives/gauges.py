@@ -14,8 +14,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.file_system import device_below
+from openpts.device.block_device import BlockDevice, DeviceKind, device_below
 from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
 from openpts.device.link.pcie import pci_functions
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem

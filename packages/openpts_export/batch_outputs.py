@@ -7,7 +7,7 @@ from pathlib import Path
 from openpts.errors import UsageError
 from openpts.record.batch import BatchEntry
 from openpts.temporary_folder import temporary_folder
-from openpts_batch.cli.batch_outputs import OutputWords, of_run
+from openpts_batch.cli.batch_display import OutputWords, of_run
 from openpts_batch.executor import BatchEvent, BatchListener
 from openpts_export.outputs import published_metrics
 
@@ -29,7 +29,7 @@ def batch_metrics(
     option: str, place: str, entries: Sequence[BatchEntry]
 ) -> Iterator[tuple[BatchListener, OutputWords]]:
     """Metrics of all runs of a batch in one place."""
-    from openpts_export.exchange.batch_metrics import BatchMetrics  # noqa: PLC0415 few batches need the library
+    from openpts_export.batch_metrics import BatchMetrics  # noqa: PLC0415 few batches need the library
 
     with temporary_folder("metrics") as folder:
         of_batch = BatchMetrics(folder, entries)

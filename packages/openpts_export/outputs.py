@@ -18,7 +18,7 @@ _LAST_PORT = 65535
 @contextmanager
 def ocp_diag(option: str, place: str) -> Iterator[Listener]:
     """OCP Test & Validation output 2.0, in a new file."""
-    from openpts_export.exchange.ocp_diag import OcpDiagStream  # noqa: PLC0415 few runs need the library
+    from openpts_export.ocp_diag import OcpDiagStream  # noqa: PLC0415 few runs need the library
 
     # One test run is one file of that form; events of several commands can follow one another.
     with opened_output(option, place, new=not Path(place).is_fifo()) as write:
@@ -28,7 +28,7 @@ def ocp_diag(option: str, place: str) -> Iterator[Listener]:
 @contextmanager
 def metrics(_option: str, place: str) -> Iterator[Listener]:
     """Metrics for Prometheus, served or kept in a file."""
-    from openpts_export.exchange.metrics import RunMetrics  # noqa: PLC0415 likewise
+    from openpts_export.metrics import RunMetrics  # noqa: PLC0415 likewise
 
     run_metrics = RunMetrics()
     with published_metrics(place, run_metrics) as renew:
@@ -43,8 +43,8 @@ def metrics(_option: str, place: str) -> Iterator[Listener]:
 @contextmanager
 def published_metrics(place: str, metrics: "Collector") -> Iterator[Callable[[], object]]:
     """Serve metrics, or keep them in a file, which is replaced where what is yielded is called in time."""
-    from openpts_export.exchange.metrics import TextfileMetrics  # noqa: PLC0415 likewise
-    from openpts_export.exchange.metrics_server import served_metrics  # noqa: PLC0415 likewise
+    from openpts_export.metrics import TextfileMetrics  # noqa: PLC0415 likewise
+    from openpts_export.metrics_server import served_metrics  # noqa: PLC0415 likewise
 
     if place.endswith(".prom"):
         textfile = TextfileMetrics(Path(place), metrics)

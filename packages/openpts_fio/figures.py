@@ -11,7 +11,7 @@ from msgspec import Meta
 from openpts.analysis.latency import LatencyDistribution
 from openpts.escaped_text import visible_line
 from openpts.units import NS_PER_US
-from openpts.vocabulary.imported import Imported
+from openpts.vocabulary.run_request import Imported
 from openpts.vocabulary.sample import NOTHING, OperationSample
 
 MOST: Final = 2**63 - 1

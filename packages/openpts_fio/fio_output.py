@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import msgspec
 
-from openpts.analysis.figures import Figures
-from openpts.procedures.kit.red_line import red_line_of
+from openpts.analysis.latency import Figures
+from openpts.procedures.kit.standing import red_line_of
 from openpts.record.reader import Run, StepRecord, moment_of
 from openpts.units import KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.facts import fact_of

@@ -1,29 +1,100 @@
-"""Changes settings of the host and puts them back: what was found is in the journal before anything changes.
+"""Changes settings of the host and puts them back: which for a scenario, who else relies on them.
 
 Nothing here survives a restart of the machine, so that an entry of an earlier one has nothing to put back.
 """
 
-from collections.abc import Iterator, Sequence
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
 
 from openpts.journal import Entry, Journal, JournalError, Owner
-from openpts.journal_lock import journal_lock, turn_if_possible
+from openpts.journal_lock import JournalSnapshot, journal_lock, turn_if_possible
 from openpts.programs import ProgramError, ProgramRunner, run_program
-from openpts.system_files import SystemRoots
-from openpts.vocabulary.tuning import Change, ChangeReport, Means
-from openpts_host.services import active_units
+from openpts.system_files import SystemRoots, read_text
+from openpts.vocabulary.facts import Change, ChangeReport, Means, Scenario
+from openpts_host.advice.machine import SHALLOW_US
+from openpts_host.services import MAINTENANCE_UNITS, TRIM_UNITS, UPDATE_UNITS, active_units
 from openpts_host.setting_file import HostSettingError, read_setting, write_setting
-from openpts_host.shared_settings import (
-    HOST_SETTING,
-    new_group,
-    objection,
-    relied_upon,
-    shared_with,
-    still_needed,
-)
+
+HOST_SETTING: Final = "host setting"
+"""The kind of its entries in the undo journal."""
+UNTIL_ASKED: Final = "asked"
+UNTIL_THE_END: Final = "the run ends"
+"""Until when a change is to last; what a run that was killed has left behind is put back by the next one."""
+
+
+def is_of_a_run(entry: Entry) -> bool:
+    """Whether a change was made for a run only."""
+    return entry.kind == HOST_SETTING and entry.subject.get("until") == UNTIL_THE_END
+
+
+def relied_upon(noted: JournalSnapshot, roots: SystemRoots) -> tuple[Entry, ...]:
+    """Changes still needed: those of active runs, and those that last until they are restored."""
+    boot_id = Owner.this_process(roots).boot_id
+    return tuple(
+        entry
+        for entry in noted.entries
+        if entry.kind == HOST_SETTING
+        and entry.owner.boot_id == boot_id
+        and (noted.lives(entry) or not is_of_a_run(entry))
+    )
+
+
+def who(entry: Entry) -> str:
+    """Whose change it is, for people."""
+    return f"the run of process {entry.owner.pid}" if is_of_a_run(entry) else "`openpts doctor --apply`"
+
+
+def objection(change: Change, others: Sequence[Entry]) -> str:
+    """Why a setting must stay as it is: a run in progress has set it otherwise. Empty if none has."""
+    for other in _at(change.place, others):
+        if is_of_a_run(other) and other.subject["wanted"] != change.wanted:
+            return f"{who(other)} has set {other.subject['wanted']} and is still running"
+    return ""
+
+
+def shared_with(change: Change, found: str, until: str, others: Sequence[Entry]) -> Entry | None:
+    """The entry whose group a change joins, because what it wants is there by that one already."""
+    at_place = _at(change.place, others)
+    if not at_place or (last := at_place[-1]).subject["wanted"] != change.wanted:
+        return None
+    if found != change.wanted and not is_of_a_run(last):
+        return None  # set by hand since
+    lasting_already = found == change.wanted and until == UNTIL_ASKED == last.subject["until"]
+    return None if lasting_already else last
+
+
+def new_group() -> str:
+    """A name for the entries to come of one change."""
+    return secrets.token_hex(4)
+
+
+def still_needed(entry: Entry, noted: JournalSnapshot, roots: SystemRoots) -> str | None:
+    """Why nothing is written when this change ends; None if it is to be put back.
+
+    Raises HostSettingError where another change was laid over it that is still needed: first that one ends.
+    """
+    if entry.owner.boot_id != Owner.this_process(roots).boot_id:
+        return None
+    place = entry.subject["place"]
+    others = [other for other in _at(place, relied_upon(noted, roots)) if other.entry_id != entry.entry_id]
+    for other in others:
+        if other.subject["group"] == entry.subject["group"]:
+            return f"{place}: left as it is for {who(other)}, which needs it too"
+    for other in others:
+        if (other.made_at, other.entry_id) > (entry.made_at, entry.entry_id):
+            raise HostSettingError(
+                f"{place} can't be restored to {entry.found['value']} yet: {who(other)} has changed it since"
+            )
+    return None
+
+
+def _at(place: str, entries: Iterable[Entry]) -> list[Entry]:
+    return [entry for entry in entries if entry.subject["place"] == place]
+
 
 _UNIT_TIMEOUT_S: Final = 30.0
 _ACTIVE: Final = "active"
@@ -185,3 +256,76 @@ def _systemctl(verb: str, unit: str, run: ProgramRunner) -> None:
         raise HostSettingError(f"{unit}: {error}") from error
     if answer.returncode:
         raise HostSettingError(f"{unit}: {answer.complaint}")
+
+
+def host_changes(
+    roots: SystemRoots, scenario: Scenario, *, lasting: bool, run: ProgramRunner = run_program
+) -> tuple[Change, ...]:
+    """All changes for the scenario, also those that are made already, in the order in which to make them.
+
+    ``lasting``: they outlive this process. A run holds a request open instead of switching off sleep states.
+    """
+    cpus = roots.sys / "devices/system/cpu"
+    changes = [*_ceilings(cpus), *_turbo(cpus)]
+    if scenario is Scenario.SYNTHETIC:
+        changes += _clocks(cpus)
+        changes += _sleep_states(cpus) if lasting else ()
+        changes += _where_it_is("thp", roots.sys / "kernel/mm/transparent_hugepage/enabled", "madvise")
+        changes += _where_it_is("numa_balancing", roots.proc / "sys/kernel/numa_balancing", "0")
+        changes += _where_it_is("power_profile", roots.sys / "firmware/acpi/platform_profile", "performance")
+    return (*changes, *_units(roots, run))
+
+
+def _where_it_is(key: str, path: Path, wanted: str) -> Iterator[Change]:
+    if read_text(path) is not None:
+        yield Change(key, Means.FILE, str(path.resolve()), wanted)
+
+
+def _policies(cpus: Path) -> tuple[Path, ...]:
+    """Folders of frequency policies, each once however many processors share it."""
+    return tuple(dict.fromkeys(folder.resolve() for folder in sorted(cpus.glob("cpu[0-9]*/cpufreq"))))
+
+
+# SOL-PWR-11
+def _ceilings(cpus: Path) -> Iterator[Change]:
+    """A ceiling below what the processor can do is never right."""
+    for policy in _policies(cpus):
+        if most := read_text(policy / "cpuinfo_max_freq"):
+            yield from _where_it_is("p_states", policy / "scaling_max_freq", most)
+
+
+# SOL-BIOS-03
+def _turbo(cpus: Path) -> Iterator[Change]:
+    if (cpus / "intel_pstate/no_turbo").exists():
+        yield from _where_it_is("turbo", cpus / "intel_pstate/no_turbo", "0")
+    else:
+        yield from _where_it_is("turbo", cpus / "cpufreq/boost", "1")
+
+
+# SOL-BIOS-02, SOL-BIOS-06, SOL-PWR-03, SOL-PWR-11
+def _clocks(cpus: Path) -> Iterator[Change]:
+    """The preference before the governor: intel_pstate refuses it under the governor performance."""
+    for policy in _policies(cpus):
+        yield from _where_it_is("energy_preference", policy / "energy_performance_preference", "performance")
+        if "performance" in (read_text(policy / "scaling_available_governors") or "performance").split():
+            yield from _where_it_is("governor", policy / "scaling_governor", "performance")
+        if most := read_text(policy / "cpuinfo_max_freq"):
+            yield from _where_it_is("p_states", policy / "scaling_min_freq", most)
+
+
+# SOL-BIOS-05
+def _sleep_states(cpus: Path) -> Iterator[Change]:
+    for latency in sorted(cpus.glob("cpu[0-9]*/cpuidle/state[0-9]*/latency")):
+        text = read_text(latency) or ""
+        if text.isdecimal() and int(text) > SHALLOW_US:
+            yield from _where_it_is("c_states", latency.with_name("disable"), "1")
+
+
+# SOL-OS-14 to 16, SOL-GEN-09
+def _units(roots: SystemRoots, run: ProgramRunner) -> Iterator[Change]:
+    """Timers only: a service that installs software at this moment is left to its end."""
+    groups = (("trim_timer", TRIM_UNITS), ("updates", UPDATE_UNITS), ("maintenance", MAINTENANCE_UNITS))
+    timers = {unit: key for key, units in groups for unit in units if unit.endswith(".timer")}
+    active, _ = active_units(tuple(timers), roots, run)
+    for unit in active or ():
+        yield Change(timers[unit], Means.UNIT, unit, STOPPED)

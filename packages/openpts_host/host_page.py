@@ -4,8 +4,7 @@ import msgspec
 
 from openpts.record.reader import Run
 from openpts.report.run_conditions_page import AUDIT, no_audit
-from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.tuning import Scenario
+from openpts.vocabulary.facts import Facts, Scenario
 from openpts_host.advice.advice import BOTH, NEITHER, Advice, Grade, Suits
 from openpts_host.advice.drive import NUMA_NODE, THREADS
 from openpts_host.advice.table import ADVICE, ADVICE_OF

@@ -7,8 +7,8 @@ from typing import Final
 
 from openpts.system_files import SystemRoots, chosen_word, printable, read_lines, read_text
 from openpts.units import KIB
+from openpts.vocabulary.bandwidth import MemoryBandwidth
 from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
 
 _FIELD = "MemAvailable:"
 

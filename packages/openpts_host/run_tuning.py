@@ -7,13 +7,12 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from openpts.journal import Journal
 from openpts.programs import ProgramRunner, run_program
 from openpts.system_files import SystemRoots, printable
-from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
+from openpts.vocabulary.facts import Change, ChangeReport, Scenario
 from openpts_host.advice.machine import SHALLOW_US
 from openpts_host.advice.table import ADVICE_OF
-from openpts_host.changes import HostChanger
+from openpts_host.changes import UNTIL_THE_END, HostChanger
 from openpts_host.services import no_sleep
 from openpts_host.setting_file import HostSettingError, held_open
-from openpts_host.shared_settings import UNTIL_THE_END
 
 
 @contextmanager

@@ -14,11 +14,10 @@ from openpts.output_files import refuse_run_folder
 from openpts.plugins import Kind, load, offers
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.translation import Translation
-from openpts_io.io_options import IoArgs
-from openpts_io.io_spellings import in_own_words
+from openpts_io.io_options import IoArgs, in_own_words
 
 if TYPE_CHECKING:
     from openpts_io.io_result import MeasurementResults
@@ -42,8 +41,7 @@ def io(
     same consent as a test, and file:PATH?size=SIZE creates a new scratch file. The first stop rule that
     applies ends the measurement.
     """
-    from openpts_io.io_display import following  # noqa: PLC0415 help needs nothing that measures
-    from openpts_io.io_result import MeasurementResults  # noqa: PLC0415 likewise
+    from openpts_io.io_result import MeasurementResults, following  # noqa: PLC0415 help needs nothing that measures
 
     orders = orders_of(targets, args)
     if args.fio is not None and args.fio.print_fio:

@@ -1,15 +1,18 @@
 """What `openpts io --json` prints."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, astuple
+from rich.table import Table
 
-from openpts.analysis.figures import Figures, counted
-from openpts.analysis.host_limits import lateness, processors_full
-from openpts.procedures.kit.red_line import simulation_mark
-from openpts.units import NS_PER_S
+from openpts.analysis.host_limits import Lateness, lateness, processors_full
+from openpts.analysis.latency import Figures, counted
+from openpts.cli.console import table_of
+from openpts.procedures.kit.standing import simulation_mark
+from openpts.runner.step_faults import capped_streams, host_texts
+from openpts.units import MB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import (
@@ -17,16 +20,154 @@ from openpts.vocabulary.sample import (
     Interval,
     IoErrors,
     IoFailure,
+    Measured,
     OperationSample,
     Sample,
     StepState,
     StreamSample,
 )
-from openpts.vocabulary.stimulus import Stimulus, Stream
-from openpts.vocabulary.stop import StopRule
-from openpts_io.interference import Interference
-from openpts_io.io_streams import interferences, late_percentiles_ns, stream_names
+from openpts.vocabulary.stimulus import Step, Stimulus, StopRule, Stream
 from openpts_io.measure import CaptureEnded, MeasurementStarted
+
+INTERFERENCE_PERCENTILE = 99.0
+
+
+class Interference(Struct, frozen=True):
+    """Rates, and response times that 99 % do not exceed, of the same stream alone and beside others.
+
+    A response time is None where there are too few I/Os for it.
+    """
+
+    alone_iops: float
+    beside_iops: float
+    alone_p99_ns: int | None
+    beside_p99_ns: int | None
+
+    @classmethod
+    def of(cls, alone: Measured, beside: Measured) -> "Interference":
+        """By what was measured in both."""
+        one, other = (Figures.of(counted(part), part.elapsed_ns) for part in (alone, beside))
+        p99_ns = [figures.percentile_ns(INTERFERENCE_PERCENTILE) for figures in (one, other)]
+        return cls(one.iops, other.iops, *p99_ns)
+
+    @property
+    def iops_factor(self) -> float | None:
+        """IOPS beside others over IOPS alone."""
+        return self.beside_iops / self.alone_iops if self.alone_iops else None
+
+    @property
+    def p99_factor(self) -> float | None:
+        """The response time beside others over that alone."""
+        if not self.alone_p99_ns or self.beside_p99_ns is None:
+            return None
+        return self.beside_p99_ns / self.alone_p99_ns
+
+
+_PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
+_LATE_PERCENTILES: Final = (50.0, 99.0, 99.9, 100.0)
+
+
+def stream_names(step: Step) -> tuple[str, ...]:
+    """Of several streams: their names, or their numbers from 1; none for a single one."""
+    if len(step.streams) < 2:
+        return ()
+    return tuple(stream.name or f"stream {number}" for number, stream in enumerate(step.streams, start=1))
+
+
+def streams_table(sample: Sample, latency: Callable[[float | None], str]) -> Table:
+    """A row for each stream, and one for all of them together."""
+    parts: list[tuple[str, Sample | StreamSample]] = [
+        *zip(stream_names(sample.step), sample.streams, strict=True),
+        ("all", sample),
+    ]
+    late = any(part.slips for _, part in parts)
+    unissued = any(part.unissued for _, part in parts)
+    heads = ["I/Os", "IOPS", "MB/s", "mean us", *(f"{p:g} %" for p in _PERCENTILES), "max us"]
+    heads += ["late %", "99 % late us"] if late else []
+    heads += ["not issued"] if unissued else []
+    table = table_of("=stream", *(f">{head}" for head in heads))
+    for name, part in parts:
+        figures = Figures.of(counted(part), part.elapsed_ns)
+        texts = [
+            f"{figures.ios:,}",
+            f"{figures.iops:,.0f}",
+            f"{figures.bandwidth_bytes_per_s / MB:,.1f}",
+            latency(figures.mean_latency_ns),
+            *(latency(figures.percentile_ns(percentile)) for percentile in _PERCENTILES),
+            latency(figures.max_latency_ns),
+        ]
+        found = lateness(part)
+        if late:
+            texts += ["-", "-"] if found is None else [f"{100 * found.late_share:.2f}", _late_us(found, 99)]
+        table.add_row(name, *texts, *([f"{part.unissued:,}"] if unissued else []))
+    return table
+
+
+def _interferences(sample: Sample, alone: Sequence[Sample]) -> Iterator[tuple[str, Interference | None]]:
+    """By stream; None where it did not come to its end alone or together."""
+    for name, part, before in zip(stream_names(sample.step), sample.streams, alone, strict=False):
+        whole = before.state is StepState.COMPLETE and sample.state is StepState.COMPLETE
+        yield name, Interference.of(before, part) if whole else None
+
+
+def interference_table(
+    sample: Sample, alone: Sequence[Sample], latency: Callable[[float | None], str]
+) -> Table:
+    """What each stream does alone and beside the others."""
+    heads = (">IOPS alone", ">together", ">factor", ">99 % us alone", ">together", ">factor")
+    table = table_of("=stream", *heads)
+    for name, found in _interferences(sample, alone):
+        if found is None:
+            table.add_row(name, *["-"] * 6)
+            continue
+        table.add_row(
+            name,
+            f"{found.alone_iops:,.0f}",
+            f"{found.beside_iops:,.0f}",
+            _factor(found.iops_factor),
+            latency(found.alone_p99_ns),
+            latency(found.beside_p99_ns),
+            _factor(found.p99_factor),
+        )
+    return table
+
+
+def _factor(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def late_lines(sample: Sample) -> Iterator[tuple[str, str]]:
+    """How late the planned I/Os of a single stream were; and how the host limited the step, if it did."""
+    if not sample.streams and (found := lateness(sample)) is not None:
+        shares = ", ".join(f"{p:g} % by {_late_us(found, p)} us" for p in _LATE_PERCENTILES[:-1])
+        yield (
+            "late",
+            f"{100 * found.late_share:.2f} % of the planned I/Os by more than "
+            f"{found.bound_ns / NS_PER_US:,.0f} us; {shares}, at most {_late_us(found, 100)} us",
+        )
+    for text in host_texts(sample):
+        yield "host", f"{text}: the figures are not the target's alone"
+
+
+def capped_lines(sample: Sample) -> Iterator[tuple[str, str]]:
+    """Streams whose queue was full for long: their load was no open loop."""
+    for capped in capped_streams(sample):
+        yield "capped", f"{capped.text}; raise --qd, or lower the rate"
+
+
+def _late_us(late: Lateness, percentile: float) -> str:
+    return f"{(late.slips.percentile_ns(percentile) or 0) / NS_PER_US:,.1f}"
+
+
+def interferences(sample: Sample, alone: Sequence[Sample]) -> list[Interference | None]:
+    """What each stream does beside the others; empty where none was measured alone."""
+    return [found for _, found in _interferences(sample, alone)]
+
+
+def late_percentiles_ns(found: Lateness) -> dict[str, int | None]:
+    """How late planned I/Os were, by percentile."""
+    return {f"{p:g}": found.slips.percentile_ns(p) for p in _LATE_PERCENTILES}
+
 
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 """Always named, None where there are too few I/Os; the further nines only where there are enough."""

@@ -1,44 +1,61 @@
 """The options of `openpts io` in the order of its help, and the stimulus and stop rule that they make."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 from msgspec import UNSET, UnsetType
 
 from openpts.cli.io_engine import NUMA, native_options
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, FOLDER, flag, group, option
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.drive_name import serial_number
+from openpts.device.identity.ata_identify import serial_number
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.engine.options import CaptureSettings, CompletionWait, IoPath, NativeOptions
 from openpts.errors import UsageError
-from openpts.fields.data_patterns import data_pattern
-from openpts.fields.fio_values import ORDERS
-from openpts.fields.parsing import amount_bytes, refuse, the_one_given, transfer_size_bytes
+from openpts.fields.fio_values import KIB_BASE, ORDERS, READ, TRIM, ValueTextError, time_ns, weighted_sizes
+from openpts.fields.parsing import amount_bytes, data_pattern, refuse, the_one_given, transfer_size_bytes
 from openpts.plugins import Kind, offers
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.data import DataPattern, RandomData, VerifiedData
-from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, Uniform, UniqueLbas, Zipf, Zones
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.stimulus import (
     ActiveRange,
     BlockSize,
     Burst,
+    ByteAmount,
     ClosedLoop,
+    DataPattern,
+    DriveFills,
+    Duration,
     DutyCycle,
+    FirstOf,
     FixedRate,
+    IoCount,
+    Normal,
     OperationWeights,
+    Pareto,
+    Placement,
     Poisson,
+    RandomData,
+    Segments,
+    Steady,
     Stimulus,
+    StopRule,
     ThinkTime,
+    Uniform,
+    UniqueLbas,
+    VerifiedData,
+    Zipf,
+    Zones,
 )
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
 from openpts_io import io_stimulus as words
+from openpts_io.io_stimulus import block_sizes
 from openpts_sim.simulated_target import names_simulated
 
 _DEFAULT_SECONDS: Final = 10.0
@@ -349,3 +366,63 @@ class IoArgs:
     fio: FioJobs | None = group(FioJobs) if "fio" in offers(Kind.JOB_FILES) else None
     engine: EngineArgs = group(EngineArgs)
     consent: ConsentArgs = group(ConsentArgs)
+
+
+_MIXES: Final = ("rw", "readwrite", "randrw")
+
+
+def in_own_words(load: LoadArgs) -> LoadArgs:
+    """The options with fio's spellings replaced by ours. Raises UsageError where both are given."""
+    own: dict[str, Any] = {}
+    if load.rw is not None:
+        own |= _operations(load.rw, load)
+    elif load.rwmixread is not None:
+        raise UsageError("--rwmixread applies to --rw randrw: use --mix otherwise")
+    if load.bssplit is not None:
+        _refuse_both("--bssplit", {"bs": "--bs"})
+        own["bs"] = _sizes(load.bssplit)
+    if load.runtime is not None:
+        _refuse_both("--runtime", {"seconds": "--seconds"})
+        try:
+            own["seconds"] = time_ns(load.runtime, NS_PER_S) / NS_PER_S
+        except ValueTextError as error:
+            raise UsageError(f"invalid --runtime {load.runtime!r}: {error}") from error
+        if not own["seconds"]:
+            raise UsageError("invalid --runtime 0: a time of 0 does nothing")
+    return replace(load, **own)
+
+
+def _operations(word: str, load: LoadArgs) -> dict[str, Any]:
+    _refuse_both("--rw", {"mix": "--mix", "ops": "--ops", "trim": "--trim", "pattern": "--pattern"})
+    directions, random = ORDERS[word]
+    if load.rwmixread is not None and word not in _MIXES:
+        raise UsageError(f"--rwmixread applies to --rw randrw, not to --rw {word}")
+    own: dict[str, Any] = {}
+    if not (random and load.random_pct is not None):
+        own["pattern"] = "random" if random else "sequential"
+    if word in _MIXES:
+        read_pct = 50 if load.rwmixread is None else load.rwmixread
+        return own | {"mix": (read_pct, 100 - read_pct)}
+    if directions == (TRIM,):
+        return own | {"ops": OperationWeights(trim=1)}
+    return own | {"mix": (100, 0) if directions == (READ,) else (0, 100)}
+
+
+def _sizes(text: str) -> tuple[BlockSize, ...]:
+    try:
+        words = ",".join(f"{size}:{weight}" for size, weight in weighted_sizes(text, KIB_BASE).items())
+    except ValueTextError as error:
+        raise UsageError(f"invalid --bssplit {text!r}: {error}") from error
+    return block_sizes("--bs", words)
+
+
+def is_given(name: str) -> bool:
+    """Whether the option was written on the command line."""
+    source = click.get_current_context().get_parameter_source(name)
+    return source not in {None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP}
+
+
+def _refuse_both(option: str, others: Mapping[str, str]) -> None:
+    for name, other in others.items():
+        if is_given(name):
+            raise UsageError(f"{option} and {other} exclude each other: give one of them")

@@ -13,18 +13,25 @@ from openpts.fields.parsing import (
     whole_number,
 )
 from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US
-from openpts.vocabulary.placement import Normal, Pareto, Segments, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
     ActiveRange,
     BlockSize,
     Burst,
     DutyCycle,
     FixedRate,
+    Normal,
     OperationWeights,
+    Pareto,
     Poisson,
+    Segments,
+    Steady,
+    SteadyFigure,
     ThinkTime,
+    UniqueLbas,
+    Zipf,
+    Zone,
+    Zones,
 )
-from openpts.vocabulary.stop import Steady, SteadyFigure
 
 _MOST_SIZES: Final = 64
 _SMALLEST_SIZE_BYTES: Final = 512

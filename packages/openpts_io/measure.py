@@ -18,8 +18,8 @@ from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.resource_check import demand_of
 from openpts.runner.step_faults import HangWatch
 from openpts.runner.stop_signals import StopSignals
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Facts, TargetFacts
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Interval, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 

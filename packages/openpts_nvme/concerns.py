@@ -57,7 +57,7 @@ class PowerStates(Concern):
 
     def healer_of(self, kind: str) -> Healer | None:
         """Of power states that were left otherwise than found."""
-        from openpts_drives.nvme.power_states import POWER_STATES, put_back_power_states  # noqa: PLC0415 see above
+        from openpts_drives.nvme import POWER_STATES, put_back_power_states  # noqa: PLC0415 see above
 
         return Healer(put_back_power_states) if kind == POWER_STATES else None
 

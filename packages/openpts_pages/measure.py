@@ -8,8 +8,8 @@ from typing import Any, Final, Generic, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.uncertainty import CONFIDENCE, Uncertainty, rounded_like
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells
 from openpts_pages.model import Cell
 

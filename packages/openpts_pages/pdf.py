@@ -14,8 +14,7 @@ from msgspec.structs import replace
 
 from openpts.kept_files import KeptKind
 from openpts_pages.model import Page, Report, Table
-from openpts_pages.plots.font_metrics import showable_json
-from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, LIGHT
+from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, LIGHT, showable_json
 
 PDFS: Final = KeptKind("pdfs", most_bytes=200_000_000)
 

@@ -9,7 +9,7 @@ from typing import Final, Self
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.purge.method import Progress
+from openpts.device.purge.methods import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
@@ -20,26 +20,34 @@ from openpts.runner.healing import Healing
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, format_capacity
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import (
     SIMULATED_PURGE,
     SIMULATED_SOURCE,
     Fact,
     Facts,
+    HealthReading,
     PurgeReport,
     SimulationFacts,
     TargetFacts,
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
+from openpts.vocabulary.verdict import Deviation
 from openpts_drives.health.health import simulated_health
 from openpts_host.memory import available_memory_bytes
-from openpts_sim.presets import SHIPPED, Preset, load_preset
-from openpts_sim.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
+from openpts_sim.presets import (
+    SHIPPED,
+    Preset,
+    ScaleConcern,
+    Severity,
+    default_scale,
+    load_preset,
+    scale_concerns,
+    size_concerns,
+)
 from openpts_sim.simulated_engine import POWER_FAULTS, SimulatedDrive
 from openpts_sim.simulated_target import (
     DEFAULT_SEED,

@@ -6,14 +6,13 @@ from typing import Final
 from openpts import _native
 from openpts.engine.contract import EngineProgress, EngineStoppedError
 from openpts.engine.options import CompletionWait, Demand, NativeOptions
-from openpts.engine.program_queue import ProgramQueue
+from openpts.engine.program import ProgramQueue
 from openpts.errors import EngineUnavailableError, PurgeError, PurgeImpossibleError, UsageError
 from openpts.units import KIB, NS_PER_MS, NS_PER_US
 from openpts.vocabulary.facts import SIMULATED_ENGINE, Fact, Facts, SimulationFacts, TargetFacts, TargetKind
-from openpts.vocabulary.power_states import MOST_STATES, PowerSetting, PowerState, Transition
+from openpts.vocabulary.power import MOST_STATES, PowerSetting, PowerState, Transition
 from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, IoCount, Step, Stimulus
 from openpts_sim.presets import Preset
 
 _SOURCE = "openpts._native"

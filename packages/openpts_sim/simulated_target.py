@@ -12,8 +12,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.targets.scheme import Scheme
-from openpts.device.targets.target import CONTROL_CHARACTERS
+from openpts.device.targets.target import CONTROL_CHARACTERS, Scheme
 from openpts.errors import UsageError
 from openpts.units import format_capacity, parse_size_bytes
 from openpts.vocabulary.facts import Fact, Facts, SimulationFacts, TargetFacts
@@ -160,7 +159,7 @@ SCHEME: Final = Scheme(
     what="a simulated drive",
     device="openpts_sim.simulated_device:opened",
     unopened="openpts_sim.simulated_device:unopened",
-    quick="openpts_sim.cli.quick_on_simulated:quick_of",
+    quick="openpts_sim.cli.fitting_scale:quick_of",
     fitting="openpts_sim.cli.fitting_scale:at_fitting_scale",
     at_scale="openpts_sim.simulated_target:at_scale",
 )

@@ -19,9 +19,7 @@ from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots
 from openpts.units import MB
 from openpts_watch import words
-from openpts_watch.events_file import EventsFile
-from openpts_watch.runs_here import state_of
-from openpts_watch.seen_run import SeenRun
+from openpts_watch.runs_here import EventsFile, SeenRun, state_of
 from openpts_watch.stop_run import process_of
 
 _EACH_S: Final = 1.0

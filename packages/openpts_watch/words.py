@@ -7,8 +7,8 @@ from openpts.analysis.steady_state import BAND, RANGE_LIMIT, SLOPE_LIMIT
 from openpts.escaped_text import visible_line
 from openpts.record.manifest import RunState
 from openpts.units import MB, format_duration, format_latency_ms
-from openpts.vocabulary.phase import Phase, phase_text
-from openpts_watch.seen_run import SeenPhase, SeenRun, Tracked
+from openpts.vocabulary.sample import Phase, phase_text
+from openpts_watch.runs_here import SeenPhase, SeenRun, Tracked
 
 DONE, NOW, TO_COME = "x", ">", " "
 _SHOWN_ROUNDS: Final = 5

@@ -14,8 +14,7 @@ from openpts.report.sources import read_for_report
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.compare.figures import ComparisonDocument, comparison_document
-from openpts_compare.gate.documents import GateDocument
-from openpts_compare.gate.page import gate_report
+from openpts_compare.gate.documents import GateDocument, gate_report
 from openpts_compare.limits.judge import GateResult, judge
 from openpts_compare.limits.limits_file import Allowed, parse_limits
 from openpts_compare.runs.measured_run import MeasuredRun

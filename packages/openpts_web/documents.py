@@ -16,13 +16,12 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest, stored_ledger
 from openpts.report.condition_rows import condition_rows
 from openpts.report.sources import read_for_report
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts.vocabulary.verdict import SteadyState
-from openpts_compare.limits.of_run import judged_run
-from openpts_compare.limits.words import limit_line
+from openpts.vocabulary.verdict import Deviation, SteadyState
+from openpts_compare.limits.bound import limit_line
+from openpts_compare.limits.judge import judged_run
 from openpts_compare.runs.flat_rows import labels_of, run_row
 from openpts_compare.runs.measured_run import conditions_key
 from openpts_pages.measure import Measured

@@ -1,14 +1,19 @@
 """The server: each address has a page for people, and below /api the same for programs."""
 
 import asyncio
+import gzip
 import mimetypes
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 from urllib.parse import parse_qs, quote
 
+import jinja2
 import msgspec
+from markupsafe import Markup
 from msgspec import Struct, field, structs
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -19,20 +24,178 @@ from starlette.routing import Route
 
 from openpts.errors import OpenptsError, RecordError, RefusedError, UsageError
 from openpts.run_folder_files import open_file
+from openpts.schema_words import without_indentation
 from openpts.system_files import SystemRoots
+from openpts.units import format_capacity
 from openpts.vocabulary.document import Failure
+from openpts_compare.compare.figures import ComparisonDocument
+from openpts_compare.gate.documents import GateDocument
 from openpts_compare.limits.limits_file import Allowed
+from openpts_pages.html import VEGA, rows_markup
+from openpts_pages.model import Report, Table
+from openpts_pages.plots.theme import DARK, LIGHT, WEB_FONTS, vega_config
+from openpts_pages.plots.vega_lite import vega_lite_spec
 from openpts_watch.stop_run import process_of
 from openpts_web.comparing import Runs, ShownComparison, compared, gated
 from openpts_web.control import Plans
 from openpts_web.documents import RunFile, RunPage, RunSelection, RunSummary, is_in_progress
 from openpts_web.index import Index
 from openpts_web.live import Viewers, has_events
-from openpts_web.openapi import openapi
-from openpts_web.pages import STATIC, page_text, static_file
-from openpts_web.queries import Filter, choices, measures, run_list, trend
+from openpts_web.queries import Filter, Trend, choices, measures, run_list, trend, trend_report
 from openpts_web.safety import FORM_S, REPORT_POLICY, Rules, Shield, TooLargeError, cookie, is_own_form
-from openpts_web.trends import Trend, trend_report
+
+_TEXT: Final = {"type": "string"}
+_TEXTS: Final = {"type": "array", "items": _TEXT}
+_FILTER: Final = msgspec.json.schema(Filter)["$defs"]["Filter"]["properties"]
+
+
+class _Endpoint(NamedTuple):
+    summary: str
+    answer: Any
+    query: Mapping[str, Any]
+
+
+OPERATIONS: Final = {
+    "/api/runs": _Endpoint("Runs, filtered and sorted.", RunSelection, _FILTER),
+    "/api/runs/{id}": _Endpoint("A run with its figures and conditions.", RunPage, {}),
+    "/api/runs/{id}/events": _Endpoint(
+        "The events of a run as server-sent events; ids are offsets in bytes, for Last-Event-ID.",
+        None,
+        {"after": {"type": "integer", "minimum": 0}, "progress": {"type": "string", "enum": ["recent"]}},
+    ),
+    "/api/compare": _Endpoint(
+        "Runs beside each other; those of one name form a set. By figures where a record is missing.",
+        ComparisonDocument,
+        {"run": _TEXTS, "name": _TEXTS, "base": _TEXT},
+    ),
+    "/api/gate": _Endpoint(
+        "Verdicts on runs.",
+        GateDocument,
+        {"run": _TEXTS, "baseline": _TEXTS, "limit": _TEXTS, "allow": _TEXTS},
+    ),
+    "/api/trends": _Endpoint(
+        "A measure over runs, with control limits.", Trend, {**_FILTER, "key": _TEXT, "by": _TEXT}
+    ),
+}
+"""Each address below /api/ that answers with figures."""
+
+
+@cache
+def openapi() -> dict[str, Any]:
+    """The whole document."""
+    answers = [one.answer for one in OPERATIONS.values() if one.answer is not None]
+    schemas, components = msgspec.json.schema_components(
+        [*answers, Failure], ref_template="#/components/schemas/{name}"
+    )
+    by_type = dict(zip([*answers, Failure], schemas, strict=True))
+    failure = _content(by_type[Failure])
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "openpts: a library of runs", "version": version("openpts")},
+        "paths": {
+            path: {
+                "get": {
+                    "summary": one.summary,
+                    "parameters": _parameters(path, one),
+                    "responses": {
+                        "200": {"description": "OK", "content": _content(by_type.get(one.answer))},
+                        "default": {"description": "What is wrong", "content": failure},
+                    },
+                }
+            }
+            for path, one in OPERATIONS.items()
+        },
+        "components": {"schemas": without_indentation(components)},
+    }
+
+
+def _content(schema: dict[str, Any] | None) -> dict[str, Any]:
+    return {"text/event-stream": {}} if schema is None else {"application/json": {"schema": schema}}
+
+
+def _parameters(path: str, one: _Endpoint) -> list[dict[str, Any]]:
+    in_path = [{"name": "id", "in": "path", "required": True, "schema": _TEXT}] if "{id}" in path else []
+    in_query = [{"name": name, "in": "query", "schema": schema} for name, schema in one.query.items()]
+    return [*in_path, *in_query]
+
+
+_HERE: Final = Path(__file__).parent
+_KINDS: Final = {".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8"}
+STATIC: Final = frozenset({"style.css", "plots.js", "live.js", "library.js", "vega.js", "themes.json"})
+"""The files below /static/."""
+_LONGEST_TABLE: Final = 200
+
+
+def templates(folder: Path) -> jinja2.Environment:
+    """Templates of a folder, which escape all that they are given."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(folder),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def page_text(name: str, **values: Any) -> str:
+    """A page by the name of its template."""
+    return _environment().get_template(f"{name}.html.j2").render(**values)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    environment = templates(_HERE / "templates")
+    environment.filters |= {
+        "moment": lambda at: (at or "")[:16].replace("T", " "),
+        "capacity": format_capacity,
+    }
+    environment.globals |= {"rows_of": lambda table: rows_markup(table, {}), "is_long": _is_long}
+    environment.globals["specs_of"] = lambda report: as_json(specs_of(report))
+    return environment
+
+
+def specs_of(report: Report) -> dict[str, dict[str, Any]]:
+    """The plots of a report in Vega-Lite with their values, by id."""
+    tables = report.tables()
+    drawn = (figure for figure in report.figures() if figure.kind != "columns3d")
+    return {figure.id: vega_lite_spec(figure, tables) for figure in drawn}
+
+
+def as_json(value: Any) -> Markup:
+    """JSON for a block of data in a page: nothing in it ends the block, or begins a tag."""
+    text = msgspec.json.encode(value).decode()
+    for character in "<>&":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704 - what could be a tag is escaped above
+
+
+def _is_long(table: Table) -> bool:
+    return table.value_count > _LONGEST_TABLE or not table.printed
+
+
+@cache
+def static_file(name: str) -> tuple[bytes, str, str]:
+    """Content, kind and encoding of a file of ``STATIC``."""
+    if name == "vega.js":  # kept as browsers take it
+        return VEGA.read_bytes(), _KINDS[".js"], "deflate"
+    if name == "themes.json":
+        return gzip.compress(msgspec.json.encode(themes()), mtime=0), "application/json", "gzip"
+    content = style() if name == "style.css" else (_HERE / "static" / name).read_bytes()
+    return gzip.compress(content, mtime=0), _KINDS[Path(name).suffix], "gzip"
+
+
+def themes() -> dict[str, dict[str, Any]]:
+    """How Vega draws, in both themes."""
+    return {name: vega_config(one) | {"font": WEB_FONTS} for name, one in (("light", LIGHT), ("dark", DARK))}
+
+
+def style() -> bytes:
+    """The style sheet behind the colors of reports, in both themes."""
+    light, dark = ("".join(f"--{n}:{color};" for n, color in one.tokens().items()) for one in (LIGHT, DARK))
+    root = f":root{{color-scheme:light dark;--font:{WEB_FONTS};{light}}}\n"
+    dark_rule = f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}\n"
+    return f"{root}{dark_rule}".encode() + (_HERE / "static" / "style.css").read_bytes()
+
 
 _STATUS: Final = {TooLargeError: 413, UsageError: 400, RefusedError: 403, RecordError: 422}
 _PIECE_BYTES: Final = 256 * 1024

@@ -24,8 +24,7 @@ import msgspec
 from openpts.cli.main import main
 from openpts.runner import run
 from openpts.runner.events import Event, Listener, StepFinished
-from openpts.vocabulary.phase import StepPlace
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Sample, StepPlace
 from tests.support.processes import of_session, until
 
 _TIMEOUT_S: Final = 900

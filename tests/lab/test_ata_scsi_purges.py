@@ -17,16 +17,16 @@ GUEST = """
 import json, sys
 from pathlib import Path
 from openpts.device.block_device import BlockDevice
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.purge import methods
 from openpts_drives.purge.ata_security_erase import AtaSecurityErase
-from openpts.device.purge.method import Capability
+from openpts.device.purge.methods import Capability
 from openpts.device.purge.purge import purge
-from openpts.device.purge.method import SanitizeKind
-from openpts_drives.purge.scsi_format import ScsiFormat
-from openpts_drives.purge.scsi_sanitize import ScsiSanitize
-from openpts.device.identity.drive_name import serial_number
+from openpts.device.purge.methods import SanitizeKind
+from openpts_drives.purge.scsi import ScsiFormat
+from openpts_drives.purge.scsi import ScsiSanitize
+from openpts.device.identity.ata_identify import serial_number
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import PurgeError
 from openpts.journal import Journal
@@ -89,7 +89,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from openpts.device.block_device import BlockDevice
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.device.guard.guard import open_target
 from openpts_drives.purge.ata_security_erase import AtaSecurityErase
 from openpts.device.targets.target import BlockTarget

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.vocabulary.tuning import Scenario
+from openpts.vocabulary.facts import Scenario
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]

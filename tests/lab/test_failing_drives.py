@@ -11,9 +11,8 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.report.build import build_report
-from openpts.report.times import default_date
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
+from openpts.report.sources import default_date
+from openpts.vocabulary.sample import Phase, StepState
 from tests.lab.drive_faults import NVME, Left, left_by
 from tests.lab.machine import needs_lab
 from tests.support.openpts_command import COMMAND

@@ -10,7 +10,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.units import NS_PER_S
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]

@@ -14,8 +14,8 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
+from openpts_nvme.dssd.answers import kept
 from openpts_nvme.dssd.judge import Judged, RequirementVerdict, judge
-from openpts_nvme.dssd.kept import kept
 from tests.lab.machine import OPENPTS, ROOT, in_lab, needs_lab
 from tests.support.ocp_drive import OcpDrive
 

@@ -11,8 +11,8 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.power_states import PowerMode
-from openpts_nvme.pstates.results import FoundState, states_run
+from openpts.vocabulary.power import PowerMode
+from openpts_nvme.pstates.report import FoundState, states_run
 from tests.lab.machine import OPENPTS, TESTBENCH, complaints, in_lab, needs_lab
 from tests.support.five_states import five_states
 

@@ -12,7 +12,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import Duration
 from tests.lab.drive_faults import NVME, Left, left_by
 from tests.lab.machine import needs_lab
 

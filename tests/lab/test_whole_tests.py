@@ -10,7 +10,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
-from openpts.report.times import default_date
+from openpts.report.sources import default_date
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]

@@ -15,7 +15,7 @@ import msgspec
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
 from openpts.cli.main import cli
-from openpts.device.security.level0 import Level0
+from openpts.device.security.security import Level0
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.registry import PROCEDURES
@@ -31,24 +31,20 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.stimulus import Step
+from openpts_batch.chosen_drives import read_drives
 from openpts_batch.fleet.configuration import read_fleet
-from openpts_batch.named_drives import read_drives
+from openpts_compare import verification as rederive
 from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import compare_runs
+from openpts_compare.compare.contenders import compare_runs, read_entries
 from openpts_compare.compare.figures import comparison_document
-from openpts_compare.compare.sources import read_entries
-from openpts_compare.gate.power import power_of
-from openpts_compare.limits.baseline import kept_baseline, stored_baseline
+from openpts_compare.gate.documents import power_of
+from openpts_compare.limits.bound import judged_figures, limit_line
 from openpts_compare.limits.judge import judge, judge_finished
-from openpts_compare.limits.limits_file import parse_limits, read_limits
-from openpts_compare.limits.words import judged_figures, limit_line
-from openpts_compare.report import rederive
-from openpts_compare.report.checksums import file_faults
-from openpts_compare.report.rederive import read_report
+from openpts_compare.limits.limits_file import kept_baseline, parse_limits, read_limits, stored_baseline
 from openpts_compare.runs.flat_rows import csv_text, flat_row
 from openpts_compare.runs.measured_run import MeasuredRun
-from openpts_export.exchange.parquet_tables import tables_of
-from openpts_export.exchange.run_verdicts import junit_of
+from openpts_compare.verification import file_faults, read_report
+from openpts_export.export import junit_of, tables_of
 from openpts_fio.engine.results import NoResultError, parse_result
 from openpts_fio.fio_output import fio_files
 from openpts_fio.imports.fio_import import fio_results

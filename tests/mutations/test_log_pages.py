@@ -9,8 +9,7 @@ from functools import cache
 
 import pytest
 
-from openpts_nvme.logs.declaration import Log, declared_logs
-from openpts_nvme.logs.page import LogError, decode, whole_bytes
+from openpts_nvme.logs.page import Log, LogError, declared_logs, decode, whole_bytes
 from tests.mutations.mutator import damaged
 from tests.support.drawn_pages import drawn_page, has_values
 from tests.support.encoded_pages import encode

@@ -18,7 +18,7 @@ from tests.support.syntax_trees import PACKAGES, module_name, nodes, trees
 
 NAMES_TESTS: Final = {
     "openpts_contents/": "the order of all, and examples",
-    "openpts_pts/suite.py": "it names the eight",
+    "openpts_pts/conformance/catalogue.py": "it names the eight",
     "openpts_check/": "questions are runs of its one test",
     "openpts_compare/selftest/": "answers of the eight tests that are known beforehand",
     "openpts_fio/imports/": "it says which test of openpts a result of another program is one of",
@@ -57,8 +57,8 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
     }
     assert {name for name in users if not name.startswith("openpts/engine/")} == {
         "openpts/analysis/latency.py", "openpts_fio/engine/engine.py", "openpts_traces/capture/capture.py",
-        "openpts_app/drivers/power_cut/stamped_writers.py", "openpts_sim/simulated_engine.py",
-        "openpts_sim/presets.py", "openpts_sim/scale.py",
+        "openpts_app/drivers/power_cut.py", "openpts_sim/simulated_engine.py",
+        "openpts_sim/presets.py",
         "openpts/trace_schedules.py", "openpts_traces/recipes.py", "openpts_traces/treatment.py",
     }  # fmt: skip
 
@@ -127,11 +127,7 @@ def test_what_names_all_tests_loads_none_of_their_parts() -> None:
     packages = {procedure.package for procedure in PROCEDURES.values()}
     own = {name for name in names if name.rpartition(".")[0] in packages}
     traces = {"openpts_traces.replay.traces", "openpts_traces.replay.trace_set"}
-    assert own == {
-        "openpts_fio.workload.job",
-        "openpts_fio.workload.suite",
-        *traces,
-    }  # what their conditions are made of
+    assert own == {"openpts_fio.workload.job", *traces}  # what their conditions are made of
     rooms = ("plots", "record", "engine", "device", "runner", "report", "evidence")
     assert not [name for name in names if name.split(".")[1:2] in ([room] for room in rooms)]
     assert not [name for name in names if name.startswith("openpts_pages")]

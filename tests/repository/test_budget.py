@@ -46,6 +46,13 @@ def test_a_file_is_a_chapter() -> None:
     assert [path.relative_to(PACKAGES).as_posix() for path in over] == []
 
 
+def test_files_are_no_snippets() -> None:
+    sizes = sorted(len(lines(path)) for path in modules())
+    assert sizes[len(sizes) // 2] >= BUDGET["median_file_lines"]
+    core = [path for path in modules() if path.relative_to(PACKAGES).parts[0] == "openpts"]
+    assert len(core) <= BUDGET["core_files"]
+
+
 def test_a_function_fits_a_screen() -> None:
     found = []
     for name, tree in trees():

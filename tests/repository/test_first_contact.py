@@ -23,7 +23,7 @@ import click
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from openpts.cli.first_pages import example_of
+from openpts.cli.commands_on_demand import example_of
 from openpts.cli.main import cli, main
 from openpts_contents import LISTING
 from tests.support.command_tree import all_commands

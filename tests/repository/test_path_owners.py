@@ -14,9 +14,8 @@ from openpts.path_owners import exchangeable, link_of_another
 from openpts.record.writer import RunWriter
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
-from openpts_traces.capture.capture import CaptureRequest
-from openpts_traces.capture.cost import measure_cost
+from openpts.vocabulary.purge import Consent
+from openpts_traces.capture.capture import CaptureRequest, measure_cost
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to another user, which root may")
 

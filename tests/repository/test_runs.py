@@ -9,16 +9,15 @@ from msgspec.structs import replace
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError, TargetError, UsageError
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_run
+from openpts.report.run_part import summarize
 from openpts.report.sources import ReportSource
-from openpts.report.summary import summarize
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.events import Event, PurgeFinished, StepFinished, Ticked
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import SIMULATED_PURGE, TargetKind
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Phase, StepPlace, StepState
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
 from tests.support.one_point import run_one_point

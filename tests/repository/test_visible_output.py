@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.cli.background_listener import background_listener
-from openpts.cli.broken_pipe import LastingOutput, lasting
+from openpts.cli.folder_events import background_listener
+from openpts.cli.standard_streams import LastingOutput, lasting
 from openpts.escaped_text import visible
 from tests.support.openpts_command import COMMAND
 from tests.support.syntax_trees import PACKAGES, nodes
@@ -95,8 +95,8 @@ PRINTING = f"""
     import sys, time
     from rich.table import Table
     from rich.text import Text
-    from openpts_io.io_display import following
-    from openpts.cli.broken_pipe import lasting
+    from openpts_io.io_result import following
+    from openpts.cli.standard_streams import lasting
     from openpts.cli.console import live_console, table_console
     with lasting("stdout"):
         table = Table("head", style="red")
@@ -136,7 +136,7 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
 
     assert calling("with_controls") == {
         "openpts_compare/cli/gate.py",
-        "openpts/cli/terminal.py",
+        "openpts/cli/standard_streams.py",
         "openpts/cli/console.py",
     }
     assert calling("Console") == set()

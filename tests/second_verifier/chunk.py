@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from openpts.record.reader import read_run
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from tests.second_verifier.faults import BUILT
 from tests.second_verifier.generated import generated_run, write_run
 

@@ -46,12 +46,12 @@ class Fault(NamedTuple):
 _STEADY: Final = "openpts/analysis/steady_state.py"
 _ROUNDS: Final = "openpts/analysis/rounds.py"
 _MINUTES: Final = "openpts/analysis/minutes.py"
-_SATURATION: Final = "openpts_pts/analysis/saturation.py"
+_SATURATION: Final = "openpts_pts/shared/saturation.py"
 _SAMPLE: Final = "openpts/vocabulary/sample.py"
 _DEMAND: Final = "openpts_pts/shared/demand/results.py"
 _CELLS: Final = "openpts_pts/shared/rounds/results.py"
 _IDLE: Final = "openpts_pts/hir/results.py"
-_CROSS: Final = "openpts_pts/xsr/results.py"
+_CROSS: Final = "openpts_pts/xsr/pages.py"
 _MATRIX: Final = ("iops", "lat")
 _LOOPS: Final = ("iops", "tp", "lat")
 
@@ -149,7 +149,7 @@ FAULTS: Final = (
     Fault(_IDLE, "if not sample.step.is_idle and sample.state", "if sample.state", ("hir",)),
     Fault(_IDLE, "fmean(minute.iops for minute in window)", "summary.iops", ("hir",)),
     Fault(
-        "openpts/analysis/comparison.py",
+        "openpts/analysis/run_comparison.py",
         "100 * (comparison / basis - 1)",
         "100 * (1 - basis / comparison)",
         ("hir",),

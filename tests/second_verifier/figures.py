@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 
 from openpts.record.reader import read_run
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 
 if __name__ == "__main__":
     figures = [summarize(read_run(Path(folder))) for folder in sys.argv[1:]]

@@ -22,10 +22,8 @@ from openpts.record.reader import Run, StepRecord
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import Duration, Step, Stimulus
 from tests.support.interval_samples import in_turn
 from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run, with_samples
 from tests.support.player import Drive

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import at_time_scale
 from openpts.record.reader import read_run
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.vocabulary.drive_class import DriveClass
 from tests.second_verifier.chunk import compared, differing
 from tests.second_verifier.faults import FAULTS, GO_ENVIRONMENT, ROOT, Fault, missed

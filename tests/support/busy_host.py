@@ -5,7 +5,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 from numpy import arange
 
-from openpts.analysis.limited_seconds import ENGINE_THREADS
+from openpts.analysis.host_limits import ENGINE_THREADS
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from openpts.fields.workload_table import WorkloadTable
+from openpts.fields.readers import WorkloadTable
 from openpts.procedures.registry import PROCEDURES
 from tests.support.subject_files import CLONE, SMALL_TRACE
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from openpts_nvme.logs.declaration import EntryList, Log, LogField
+from openpts_nvme.logs.page import EntryList, Log, LogField
 
 MOST_ENTRIES = 5
 """Of a list."""

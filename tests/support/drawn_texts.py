@@ -4,7 +4,7 @@ import re
 from itertools import combinations
 from xml.etree import ElementTree as ET
 
-from openpts_pages.plots.font_metrics import text_width_px
+from openpts_pages.plots.theme import text_width_px
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _TOUCHING_PX = 0.5

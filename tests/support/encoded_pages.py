@@ -4,8 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from uuid import UUID
 
-from openpts_nvme.logs.declaration import EntryList, Log, LogField
-from openpts_nvme.logs.page import NO_STAMP, ORIGIN_BITS, SYNCH_BIT, LogError, Value, stride
+from openpts_nvme.logs.page import (
+    NO_STAMP,
+    ORIGIN_BITS,
+    SYNCH_BIT,
+    EntryList,
+    Log,
+    LogError,
+    LogField,
+    Value,
+    stride,
+)
 
 # a float as near to a whole number is one
 _ROUNDING: Final = 1e-6

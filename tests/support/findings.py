@@ -2,7 +2,7 @@
 
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.verdict import Deviation
 
 
 def findings(run: Run) -> tuple[Deviation, ...]:

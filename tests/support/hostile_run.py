@@ -9,13 +9,18 @@ from msgspec.structs import replace
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run
-from openpts.vocabulary.data import DataCheck, RandomOnce
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import CaptureReport, Fact, PurgeAttempt, PurgeReport
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.people import People
+from openpts.vocabulary.facts import (
+    CaptureReport,
+    ChangeReport,
+    Fact,
+    HealthReading,
+    People,
+    PurgeAttempt,
+    PurgeReport,
+)
 from openpts.vocabulary.sample import IoErrors, IoFailure
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.stimulus import DataCheck, RandomOnce
+from openpts.vocabulary.verdict import Deviation
 from tests.support.synthetic_run import HOSTILE
 
 _FACT = Fact("text", "text")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from openpts_drives.purge.waiting import Clock
+from openpts_drives.purge.purge_programs import Clock
 
 
 @dataclass

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 
 SIZE_BYTES = 4 * KIB
 

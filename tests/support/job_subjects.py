@@ -4,8 +4,8 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import PrintedFigure
+from openpts.vocabulary.verdict import Better
 from openpts_app.app import AppConditions
 from openpts_fio.workload import WorkloadConditions
 from openpts_fio.workload.job import FioJob

@@ -6,10 +6,9 @@ from collections import Counter
 from msgspec import Struct
 
 from openpts.record.reader import StepRecord
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts_nvme.outliers.around import Surroundings
+from openpts.vocabulary.sample import Phase, StepPlace
 from openpts_nvme.outliers.causes import Cause
-from openpts_nvme.outliers.rules import Witnessed, cause_of
+from openpts_nvme.outliers.rules import Surroundings, Witnessed, cause_of
 from tests.support.interval_samples import step_of
 from tests.support.stalled_host import MS, TRUTH, Kind, Machine, planted, readings, sampled
 

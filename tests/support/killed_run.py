@@ -7,16 +7,15 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import at_time_scale
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, StepFinished
 from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.facts import People
+from openpts.vocabulary.purge import Consent, PurgeChoice
 from tests.support.oracle_presets import write_oracle
 from tests.support.shortened_runs import SMALL
 from tests.support.subject_files import with_subject

@@ -22,7 +22,6 @@ from openpts.engine.options import CaptureSettings, Demand, NativeOptions
 from openpts.errors import RunFailedError
 from openpts.temporary_folder import temporary_folder
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.sample import Sample, StreamSample
 from openpts.vocabulary.stimulus import (
     AccessPattern,
@@ -31,14 +30,17 @@ from openpts.vocabulary.stimulus import (
     Capped,
     CapUnit,
     ClosedLoop,
+    Duration,
     DutyCycle,
     FixedRate,
+    IoCount,
     Poisson,
+    Steady,
     Step,
     Stimulus,
     ThinkTime,
+    VerifiedData,
 )
-from openpts.vocabulary.stop import Duration, IoCount, Steady
 from openpts_compare.selftest.finding import Expectations, SelfTestFinding
 from openpts_compare.selftest.known_answers import digest
 from openpts_compare.selftest.known_delays import (

@@ -16,17 +16,14 @@ from pathlib import Path
 from openpts.device.block_device import BlockDevice
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.record.health import TelemetrySeries
-from openpts.record.host_marks import spans_of, step_marks
+from openpts.record.health import TelemetrySeries, spans_of, step_marks
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_drives.path_use import path_gauge
-from openpts_host.gauges import processor_gauges
-from openpts_host.saturation_gauges import saturation_gauges
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts_drives.host_path import path_gauge
+from openpts_host.gauges import processor_gauges, saturation_gauges
 
 PERIOD_S = 1.0
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from openpts.device.purge.method import Progress
+from openpts.device.purge.methods import Progress
 from openpts.gauge import Gauge
 from openpts.record.reader import read_run
 from openpts.record.spooling_writer import SpoolingWriter
@@ -14,15 +14,12 @@ from openpts.record.writer import RunWriter
 from openpts.runner.driver import Driver
 from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.telemetry import Sampler
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.facts import HealthReading, PurgeReport, WriteCacheReport
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_pts.suite import PTS
+from openpts.vocabulary.sample import Phase, Sample, StepPlace, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts.vocabulary.verdict import Deviation
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.tests.unit.test_run_folder import manifest
 from tests.support.scripted_engine import ScriptedEngine, complete
 

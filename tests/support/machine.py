@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from openpts.device.file_system import check_file_system
-from openpts.device.guard.overlay import stored_at
-from openpts.engine import native_build
+from openpts.device.block_device import check_file_system
+from openpts.device.guard.usage import stored_at
+from openpts.engine import native as native_build
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts_drives.mounted.directory import DirectoryTarget

@@ -9,8 +9,7 @@ from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import CpuShares, Sample
+from openpts.vocabulary.sample import CpuShares, Phase, Sample
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_pts.shared.demand.results import OperatingPoint
 from tests.support.made_up_run import made_up_run, with_intervals, with_samples

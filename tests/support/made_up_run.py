@@ -27,15 +27,16 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     CaptureReport,
     Fact,
+    People,
     PurgeReport,
     TargetFacts,
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.people import People
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.power_cut import Cut, CutPower, DataLoss
-from openpts.vocabulary.power_states import (
+from openpts.vocabulary.power import (
+    Cut,
+    CutPower,
+    DataLoss,
     PowerSetting,
     PowerState,
     PowerStatesSet,
@@ -59,7 +60,9 @@ from openpts.vocabulary.sample import (
     Interval,
     IoFailure,
     OperationSample,
+    Phase,
     Sample,
+    StepPlace,
     StepState,
 )
 from openpts.vocabulary.stimulus import Stimulus

@@ -18,9 +18,8 @@ from openpts.analysis.latency import encode_counts
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, StepRecord
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Outcome
-from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample
+from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Phase, Sample
 from openpts_pages.measure import Measured
 from tests.support.made_up_run import demand_rate, telling_rate, telling_run, with_samples
 

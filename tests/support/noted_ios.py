@@ -11,11 +11,9 @@ from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import SlowIo
-from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_nvme.outliers.around import Around
+from openpts.vocabulary.stimulus import BlockSize, Duration, OperationWeights, Step, Stimulus
 from openpts_nvme.outliers.causes import Cause
-from openpts_nvme.outliers.rules import Witnessed, cause_of
+from openpts_nvme.outliers.rules import Around, Witnessed, cause_of
 
 _READS = Stimulus(
     random_pct=100,

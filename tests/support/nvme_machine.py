@@ -11,10 +11,10 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
 from openpts.system_files import SystemRoots
+from openpts_drives.purge.nvme_drive import SanitizeAction
 from openpts_drives.purge.nvme_format import NvmeFormat
 from openpts_drives.purge.nvme_sanitize import NvmeSanitize
-from openpts_drives.purge.nvme_sanitize_log import SanitizeAction
-from openpts_drives.purge.waiting import Clock
+from openpts_drives.purge.purge_programs import Clock
 from tests.support.held_drive import held
 from tests.support.nvme_answers import Drive, sanitize_log
 

@@ -3,7 +3,7 @@
 import struct
 from typing import Self
 
-from openpts_nvme.drivers.dssd.door import AdminCommand, CommandCompletion
+from openpts_nvme.drivers.dssd.ask import AdminCommand, CommandCompletion
 from openpts_testbench.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Host
 

@@ -9,14 +9,13 @@ from openpts.runner.events import Listener
 from openpts.runner.order import RunSettings
 from openpts.runner.run import FinishedRun, run_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.facts import People
+from openpts.vocabulary.purge import Consent, PurgeChoice
 from openpts.vocabulary.verdict import TrackingVariable
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.iops import IopsConditions
 from openpts_pts.iops.script import TRACKING
-from openpts_pts.suite import PTS
 
 POINT = TRACKING[0]
 """RND 4 KiB 0/100."""

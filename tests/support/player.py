@@ -11,10 +11,7 @@ from msgspec import Struct
 
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.data import RandomData
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.placement import Uniform, Zones
+from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -27,9 +24,24 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     SteadyStateChecked,
 )
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import Capped, ClosedLoop, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import (
+    STREAMS_END,
+    ByteAmount,
+    Capped,
+    ClosedLoop,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
+    OperationWeights,
+    RandomData,
+    Step,
+    Stimulus,
+    StopRule,
+    Uniform,
+    Zones,
+)
 from tests.support.table import duration_text, stimulus_text
 
 Rate = Callable[[Stimulus, Phase, int], float | Fraction]

@@ -27,10 +27,19 @@ from msgspec import Meta, Struct
 
 from openpts.engine.options import Demand, NativeOptions
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
-from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import DriveFills, Duration, StopRule
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    DriveFills,
+    Duration,
+    RandomData,
+    ReducibleData,
+    Step,
+    Stimulus,
+    StopRule,
+    ZeroData,
+)
 from openpts_sim.presets import Preset
 from openpts_sim.simulated_engine import SimulatedDrive
 from tests.support.next_sample import next_sample

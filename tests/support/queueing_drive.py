@@ -5,10 +5,8 @@ from typing import Final
 
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState, StreamSample
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState, StreamSample
+from openpts.vocabulary.stimulus import Duration, Step
 from tests.support.player import Drive
 
 _PIECES: Final = 40

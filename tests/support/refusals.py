@@ -12,11 +12,11 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.guard import check, open_target
-from openpts.device.identity.drive_name import serial_number
+from openpts.device.identity.ata_identify import serial_number
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import OpenptsError, RefusedError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 
 # holds what it opened until its standard input is closed
 _HOLDER: Final = (

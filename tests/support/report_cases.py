@@ -8,11 +8,11 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
-from openpts.report.times import default_date
+from openpts.report.sources import default_date
 from openpts.runner.physical_device import NOT_THE_DEVICE
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import SimulationFacts, TargetKind
 from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.verdict import Deviation
 from openpts_pages.model import Report
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 

@@ -13,7 +13,7 @@ from typing import Final
 _RUN: Final = """
 import os, sys, threading
 from pathlib import Path
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import parse_target
 from openpts.ownership import folder_claimed
@@ -25,7 +25,7 @@ with open_target(parse_target(target), consent, SystemRoots()) as opened:
     with folder_claimed(Path(folder), opened.owner):
         if with_fio:
             job = f"[reads]\\nfilename=/proc/self/fd/{opened.fd}\\nrw=randread\\ntime_based\\nruntime=60\\n"
-            from openpts_fio.engine.process import FioProcess, find_fio
+            from openpts_fio.engine.engine import FioProcess, find_fio
             fio = FioProcess(find_fio(), opened.fd, read_only=True)
             threading.Thread(target=fio.run, args=[job], daemon=True).start()
         print(opened.owner.run_id, flush=True)

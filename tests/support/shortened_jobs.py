@@ -6,10 +6,9 @@ from openpts.engine.options import NativeOptions
 from openpts.errors import UsageError
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, StopRule
+from openpts.vocabulary.stimulus import STREAMS_END, ByteAmount, Duration, FirstOf, Step, StopRule
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
 from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementRequest, measure

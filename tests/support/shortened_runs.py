@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import at_time_scale
 from openpts.record.reader import Run
 from openpts.vocabulary.drive_class import DriveClass
 from tests.support.whole_tests import run_whole

@@ -15,7 +15,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.record.health import CONTINUED, HealthRecord, ReadingPoint, TelemetrySeries
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.causes import Cause
 

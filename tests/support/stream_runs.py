@@ -8,14 +8,14 @@ from msgspec.structs import replace
 from openpts.engine.options import Demand, NativeOptions
 from openpts.record.writer import RunWriter
 from openpts.units import GB, KIB, MIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.placement import Zone, Zones
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample, StepPlace
 from openpts.vocabulary.stimulus import (
+    STREAMS_END,
     BlockSize,
+    Duration,
     FixedRate,
+    IoCount,
     IoPriority,
     OperationWeights,
     Poisson,
@@ -23,8 +23,10 @@ from openpts.vocabulary.stimulus import (
     Step,
     Stimulus,
     Stream,
+    Zone,
+    Zones,
 )
-from openpts.vocabulary.stop import STREAMS_END, Duration, IoCount
+from openpts.vocabulary.verdict import Deviation
 from openpts_pts.tests.unit.test_run_folder import manifest
 from openpts_sim.presets import load_preset
 from openpts_sim.simulated_engine import SimulatedDrive, SimulatedEngine

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests import DATA
 
 _DATA: Final = DATA

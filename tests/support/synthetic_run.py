@@ -17,21 +17,19 @@ from openpts.analysis.latency import encode_counts
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     FILE_CACHE,
     FILE_PURGE,
     Fact,
     Facts,
+    People,
     PurgeReport,
     SimulationFacts,
     TargetFacts,
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.people import People
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
@@ -39,12 +37,13 @@ from openpts.vocabulary.sample import (
     Interval,
     IoFailure,
     OperationSample,
+    Phase,
     Sample,
+    StepPlace,
     StepState,
 )
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
-from openpts.vocabulary.verdict import TrackingVariable
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+from openpts.vocabulary.verdict import Deviation, TrackingVariable
 from openpts_pts.iops import IopsConditions
 
 READ_PCTS = (100, 95, 65, 50, 35, 5, 0)

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.steady_state import judge
-from openpts.cli.run_display import PlainLog
+from openpts.cli.run_order import PlainLog
 from openpts.engine.contract import EngineProgress
 from openpts.planning.dry_run import PlannedApply
 from openpts.runner import progress as progress_module
@@ -16,10 +16,9 @@ from openpts.runner.events import Event, RunStarted, SteadyStateJudged, StepFini
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase, StepPlace
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
 from openpts_pts.iops.script import standard_conditions
 from openpts_pts.tests.unit.test_run_folder import manifest
 from tests.support.scripted_engine import complete

@@ -14,9 +14,16 @@ from openpts.engine.native import NativeEngine
 from openpts.engine.options import IoPath, NativeOptions
 from openpts.runner.resource_check import demand_of
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    BlockSize,
+    OperationWeights,
+    Placement,
+    Step,
+    Stimulus,
+    Uniform,
+)
 from tests.support.block_trace import BlockEvent, BlockTrace, Events, of_event
 
 SECTOR: Final = 512

@@ -9,10 +9,9 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.order import Adjust, RunSettings
 from openpts.runner.run import run_test
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.facts import People
+from openpts.vocabulary.purge import Consent, PurgeChoice
 
 DRIVES = {DriveClass.ENTERPRISE: "sim:enterprise-tlc", DriveClass.CLIENT: "sim:client-qlc?capacity=256GB"}
 

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field
-from openpts.fields.kinds import SIZE, listed
+from openpts.fields.field import SIZE, Field, listed
 
 
 class BlockSizeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="blocksizes"):

@@ -5,8 +5,7 @@ from openpts.procedures.kit.header import TestSection, sections_of, setup_rows
 from openpts.procedures.kit.steps import MEAN, Row, rows_json, select
 from openpts.record.reader import Run
 from openpts.units import format_block_size
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_pages import ticks
 from openpts_pages.kit import Col, Plot, PlotName, category_axis, column_series, plot_page, table

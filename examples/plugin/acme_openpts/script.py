@@ -13,12 +13,11 @@ Reported
 """
 
 from acme_openpts.conditions import BlockSizeConditions
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.units import KIB
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, ByteAmount, Duration, Step, Stimulus
 
 standard_conditions = Standard(
     BlockSizeConditions, block_sizes_bytes=(4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB), qd=1

@@ -1,6 +1,10 @@
-"""Whether the host, and not the drive, limited a step: late planned I/Os, processors that were full."""
+"""Whether the host, and not the drive, limited a step or a second of it."""
 
-from typing import Final
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import Final, Protocol
 
 from msgspec import Struct
 
@@ -83,3 +87,167 @@ def processors_full(sample: Sample) -> bool:
     """Whether the host's processors, or each thread of the step, had no time left."""
     shares = (busy_pct(sample), threads_busy_pct(sample))
     return any(share is not None and share >= FULL_PCT for share in shares)
+
+
+ENGINE_THREADS: Final = "engine threads"
+"""What is sampled of them, by its name in records, which a simulated drive has not."""
+
+
+class HostLimit(StrEnum):
+    """What of the host had nothing left."""
+
+    PROCESSOR = "processor"
+    LINK = "link"
+    HEAT = "heat"
+    MEMORY = "memory"
+
+
+class MarkRule(Struct, frozen=True):
+    """A second is marked when the mean of a sampled value over it, in per cent, is at least ``least_pct``.
+
+    ``counted_late``: the value is of times that count when they have ended: what is above 100 % belongs to
+    the time before. ``not_polling``: it says nothing of threads that ask for completions all the time.
+    """
+
+    limit: HostLimit
+    least_pct: float
+    words: str
+    counted_late: bool = False
+    not_polling: bool = False
+
+
+RULES: Final[Mapping[str, MarkRule]] = {
+    "engine_wait_pct": MarkRule(
+        HostLimit.PROCESSOR, 10.0, "a thread of the engine waited for a processor", counted_late=True
+    ),
+    "engine_awake_pct": MarkRule(
+        HostLimit.PROCESSOR,
+        FULL_PCT,
+        "a thread of the engine had no time left",
+        counted_late=True,
+        not_polling=True,
+    ),
+    "cpu_engine_busy_pct": MarkRule(
+        HostLimit.PROCESSOR, FULL_PCT, "the engine's processors were busy", not_polling=True
+    ),
+    "cpu_all_busy_pct": MarkRule(HostLimit.PROCESSOR, FULL_PCT, "all processors were busy", not_polling=True),
+    "cpu_engine_steal_pct": MarkRule(
+        HostLimit.PROCESSOR, 5.0, "the hypervisor gave the engine's processors to others"
+    ),
+    "cpu_all_steal_pct": MarkRule(HostLimit.PROCESSOR, 5.0, "the hypervisor gave the processors to others"),
+    "cpu_quota_pct": MarkRule(HostLimit.PROCESSOR, 5.0, "a control group had used up its processor time"),
+    "path_use_pct": MarkRule(HostLimit.LINK, 90.0, "a link to the drive carried all that it can"),
+    "cpu_throttled_pct": MarkRule(
+        HostLimit.HEAT, 5.0, "heat held back the engine's processors", counted_late=True
+    ),
+    "memory_use_pct": MarkRule(HostLimit.MEMORY, 80.0, "the memory moved all that it can"),
+}
+"""By the name of the sampled value; those of links have a number in it (``path_0_use_pct``)."""
+
+_NUMBER: Final = re.compile(r"_[0-9]+_")
+# What does not change is stored again after 60 periods; a little more, for a sampler that was late.
+_PERIODS_HELD: Final = 75
+
+Marks = frozenset[str]
+"""The sampled values that mark a span of time, by name."""
+
+
+class Sampled(Protocol):
+    """Values by time; each is the mean since the point before it, or of one period behind a gap."""
+
+    @property
+    def t_ns(self) -> Sequence[int]:
+        """Moments, ascending."""
+
+    @property
+    def values(self) -> Sequence[float]:
+        """As many values."""
+
+
+_Stretch = tuple[int, int, float]
+
+
+def rule_of(name: str) -> MarkRule | None:
+    """The rule for a sampled value; None if it tells nothing of the host's limits."""
+    return RULES.get(_NUMBER.sub("_", name))
+
+
+def limits_of(marks: Marks) -> tuple[HostLimit, ...]:
+    """What was at its limit, each once, in the order of ``HostLimit``."""
+    found = {rule.limit for name in marks if (rule := rule_of(name)) is not None}
+    return tuple(limit for limit in HostLimit if limit in found)
+
+
+def evidence_words(names: Iterable[str]) -> list[str]:
+    """What sampled values tell, each once."""
+    return list(dict.fromkeys(rule.words for name in names if (rule := rule_of(name)) is not None))
+
+
+def marks_of(
+    series: Mapping[str, Sampled], spans: Sequence[tuple[int, int]], period_ns: int, *, polling: bool
+) -> list[Marks | None]:
+    """For each of these spans of time, from and to, which sampled values tell that the host was the limit.
+
+    None where nothing was sampled. ``period_ns`` is that of the samples, ``polling`` whether the engine's
+    threads ask for completions instead of waiting for them.
+    """
+    found: list[set[str] | None] = [None] * len(spans)
+    for name, sampled in series.items():
+        rule = rule_of(name)
+        if rule is None or (polling and rule.not_polling):
+            continue
+        stretches = list(_stretches(sampled, period_ns))
+        if rule.counted_late:
+            stretches = _moved_back(stretches)
+        for number, mean in enumerate(_means(stretches, spans)):
+            if mean is None:
+                continue
+            marks = found[number]
+            if marks is None:
+                marks = found[number] = set()
+            if mean >= rule.least_pct:
+                marks.add(name)
+    return [None if marks is None else frozenset(marks) for marks in found]
+
+
+def _stretches(sampled: Sampled, period_ns: int) -> Iterator[_Stretch]:
+    """Begin, end and value of the time that each point is of."""
+    before_ns: int | None = None
+    for t_ns, value in zip(sampled.t_ns, sampled.values, strict=True):
+        if before_ns is None or t_ns - before_ns > _PERIODS_HELD * period_ns:
+            before_ns = t_ns - period_ns
+        yield before_ns, t_ns, value
+        before_ns = t_ns
+
+
+def _moved_back(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+    """With what is above 100 % moved to the time just before, as far as that has room for it."""
+    moved: list[_Stretch] = []
+    excess = 0.0
+    for begin_ns, end_ns, value in reversed(stretches):
+        length_ns = end_ns - begin_ns
+        whole = value * length_ns + excess
+        if whole >= 100 * length_ns:
+            moved.append((begin_ns, end_ns, 100.0))
+            excess = whole - 100 * length_ns
+            continue
+        full_ns = int(excess / 100)
+        moved.append((end_ns - full_ns, end_ns, 100.0))
+        moved.append((begin_ns, end_ns - full_ns, (whole - excess) / (length_ns - full_ns)))
+        excess = 0.0
+    return moved[::-1]
+
+
+def _means(stretches: Sequence[_Stretch], spans: Sequence[tuple[int, int]]) -> Iterator[float | None]:
+    """Weighted by time, over the part of each span that is covered; None without any."""
+    ends = [end_ns for _, end_ns, _ in stretches]
+    for from_ns, to_ns in spans:
+        covered_ns, weighted = 0, 0.0
+        place = bisect_right(ends, from_ns)
+        while place < len(stretches) and stretches[place][0] < to_ns:
+            begin_ns, end_ns, value = stretches[place]
+            span_ns = min(end_ns, to_ns) - max(begin_ns, from_ns)
+            covered_ns += span_ns
+            weighted += span_ns * value
+            place += 1
+        yield weighted / covered_ns if covered_ns else None

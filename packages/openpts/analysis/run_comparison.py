@@ -1,4 +1,4 @@
-"""Repeats as a set, and two sets beside each other: median, spread, delta, and whether they differ.
+"""Repeats as a set, and two sets beside each other: median, spread, delta, sessions, whether they differ.
 
 The repeats are runs of a test, or passes of a benchmark's row within a run.
 
@@ -6,16 +6,146 @@ Median, spread and delta follow the Solidigm guide, sections 4.1 to 4.3. The gat
 sets are called different: chance seldom puts them so far apart, and the difference is large enough to matter.
 """
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
+from itertools import accumulate, pairwise, permutations
+from math import fsum, sqrt
+from statistics import NormalDist, fmean, stdev
 from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.comparison import FALSE_ALARM_LIMIT, gain_pct, holm, relative_standard_error_pct
 from openpts.analysis.ratio import MOST_RUNS, Ratio, chance_of, ratio_of
-from openpts.analysis.sessions import Made, are_apart
-from openpts.vocabulary.better import Better
+from openpts.vocabulary.verdict import Better
+
+
+def gain_pct(basis: float, comparison: float) -> float | None:
+    """The increase from the basis to the comparison, in per cent of the basis; None for a basis of 0. For
+    rates this is the gain in speed; for times, exchange the two arguments.
+    """
+    return 100 * (comparison / basis - 1) if basis else None
+
+
+def share_pct(part: float, whole: float) -> float | None:
+    """The part in per cent of the whole, such as settled performance of fresh performance."""
+    return 100 * part / whole if whole else None
+
+
+def relative_standard_error_pct(values: Sequence[float]) -> float | None:
+    """Standard error of the mean in per cent of the mean, with the sample's standard deviation (N - 1).
+
+    None for fewer than two values, or a mean of 0.
+    """
+    if len(values) < 2 or not (mean := fmean(values)):
+        return None
+    return abs(100 * stdev(values) / (mean * sqrt(len(values))))
+
+
+FALSE_ALARM_LIMIT: Final = 0.05
+"""A line is called different if the probability of a false alarm in any line is at most this."""
+
+
+def holm(probabilities: Sequence[float]) -> tuple[float, ...]:
+    """Each probability corrected for all of them, by Holm's step-down method.
+
+    The least is multiplied by their number, the next by one less, and so on; none is below the one before,
+    or above 1. What is then at or below a limit is a false alarm in any of the lines no more often than
+    that, however the lines depend on each other.
+    """
+    order = sorted(range(len(probabilities)), key=probabilities.__getitem__)
+    steps = (min(1.0, (len(order) - place) * probabilities[index]) for place, index in enumerate(order))
+    corrected = dict(zip(order, accumulate(steps, max), strict=True))
+    return tuple(corrected[index] for index in range(len(probabilities)))
+
+
+DRIFT_LIMIT: Final = 0.02
+"""Runs drift if chance puts them in such an order more seldom: of fewer than five runs it never does."""
+_MOST_PERMUTED: Final = 7
+_ROUNDING: Final = 1e-9
+
+
+_NIGHT_S: Final = 12 * 3600.0
+
+
+class Made(Struct, frozen=True):
+    """Of a run: its host, its start in seconds of any one clock, and what tells boots of the host apart."""
+
+    host: str
+    started_s: float
+    boot: str = ""
+
+
+def are_apart(base: Sequence[Made | None], candidate: Sequence[Made | None]) -> bool:
+    """Whether what sessions shift is in the difference of two sides by more than the spread of runs shows.
+
+    It is where all runs of one side were made before those of the other, or on other hosts, and where the
+    sessions of one side lack runs of the other. None is a run of a simulated drive, which knows no session.
+    """
+    sides = [[one for one in side if one is not None] for side in (base, candidate)]
+    if not all(sides):
+        return False
+    hosts = [{one.host for one in side} for side in sides]
+    times = [[one.started_s for one in side] for side in sides]
+    behind = max(times[0]) < min(times[1]) or max(times[1]) < min(times[0])
+    return not hosts[0] & hosts[1] or behind or _is_shifted(*sides)
+
+
+def _is_shifted(base: Sequence[Made], candidate: Sequence[Made]) -> bool:
+    """Whether the variance of the difference exceeds that of independent runs with the spread within sides,
+    where each session shifts its runs alike and shifts vary as runs do.
+    """
+    sessions = _sessions([*base, *candidate])
+    shares = [
+        [sum(one in session for one in side) / len(side) for session in sessions]
+        for side in (base, candidate)
+    ]
+    of_runs = 1 / len(base) + 1 / len(candidate)
+    of_shifts: float = fsum((ours - theirs) ** 2 for ours, theirs in zip(*shares, strict=True))
+    within: float = fsum(
+        len(side) * (1 - fsum(share**2 for share in of_side))
+        for side, of_side in zip((base, candidate), shares, strict=True)
+    )
+    degrees = max(1, len(base) + len(candidate) - 2)
+    allowed = of_runs * within / degrees
+    return of_shifts > allowed + _ROUNDING
+
+
+def _sessions(runs: Sequence[Made]) -> list[list[Made]]:
+    """Runs of one boot of a host, each started within a night of the one before it."""
+    found: list[list[Made]] = []
+    for one in sorted(runs, key=lambda run: (run.host, run.boot, run.started_s)):
+        last = found[-1][-1] if found else None
+        same = last is not None and (last.host, last.boot) == (one.host, one.boot)
+        if last is not None and same and one.started_s - last.started_s < _NIGHT_S:
+            found[-1].append(one)
+        else:
+            found.append([one])
+    return found
+
+
+def drift_chance(values: Sequence[float]) -> float:
+    """How often values without an order follow each other as closely as these do, by von Neumann's ratio.
+
+    All orders of up to seven values are counted; more are nearly normal.
+    """
+    if len(values) < 3 or len(set(values)) == 1:
+        return 1.0
+    mean = fmean(values)
+    squares = fsum((value - mean) ** 2 for value in values)
+    found = _steps(values)
+    if len(values) <= _MOST_PERMUTED:
+        orders = [_steps(order) for order in permutations(values)]
+        return sum(one <= found * (1 + 1e-9) for one in orders) / len(orders)
+    count = len(values)
+    error = math.sqrt(4 * (count - 2) / (count**2 - 1))
+    return NormalDist(2, error).cdf(found / squares)
+
+
+def _steps(values: Sequence[float]) -> float:
+    """The sum of the squares of all differences between neighbors."""
+    return fsum((one - other) ** 2 for one, other in pairwise(values))
+
 
 ADVISED_RUNS: Final = 3
 RSE_LIMIT_PCT: Final = 5.0

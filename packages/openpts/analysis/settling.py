@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.units import MB, NS_PER_S
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
 

@@ -20,8 +20,8 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution
 from openpts.analysis.minutes import pieces_of
+from openpts.analysis.ratio import critical_value
 from openpts.analysis.steady_state import least_squares
-from openpts.analysis.student_t import critical_value
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.uncertainty import CONFIDENCE, Component, Uncertainty
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from openpts.cli.help_order import Decorator, together
+from openpts.cli.commands_on_demand import Decorator, together
 from openpts.cli.options import PATH, flag, group, option
 from openpts.errors import UsageError
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 
 _NAMES: Final = (
     "confirm_serial",

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.segment import Segment
 from rich.table import Table
 
-from openpts.cli.broken_pipe import TextFilter, with_controls
+from openpts.cli.standard_streams import TextFilter, with_controls
 from openpts.escaped_text import visible
 
 

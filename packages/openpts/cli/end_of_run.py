@@ -6,7 +6,7 @@ from typing import IO
 import click
 
 from openpts.cli.report import print_figures, print_paths, reports_on
-from openpts.cli.terminal import wrapped
+from openpts.cli.standard_streams import wrapped
 from openpts.errors import RunFailedError
 from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.procedure import Procedure

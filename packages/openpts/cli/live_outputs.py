@@ -11,9 +11,9 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
-from openpts.cli.broken_pipe import LastingOutput
-from openpts.cli.help_order import Decorator, together
+from openpts.cli.commands_on_demand import Decorator, together
 from openpts.cli.options import flag
+from openpts.cli.standard_streams import LastingOutput
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.output_files import refuse_run_folder
 from openpts.plugins import Kind, Offer, calling, load, offers
@@ -153,7 +153,7 @@ def _heard(opened: "AbstractContextManager[Listener]", name: str) -> "Iterator[L
     """A listener in a thread of its own, which hears of the command's beginning and its end."""
     from importlib.metadata import version  # noqa: PLC0415 help needs nothing that runs
 
-    from openpts.cli.background_listener import background_listener  # noqa: PLC0415 likewise
+    from openpts.cli.folder_events import background_listener  # noqa: PLC0415 likewise
     from openpts.runner.events import ProgramEnded, ProgramStarted  # noqa: PLC0415 likewise
 
     with opened as output, background_listener(nullcontext(output), name=name) as on_event:

@@ -12,11 +12,8 @@ from typing import Final, NoReturn
 
 import click
 
-from openpts.cli.broken_pipe import lasting, open_closed_streams
-from openpts.cli.commands_on_demand import CommandPlace
-from openpts.cli.first_pages import FirstPages, example_of
-from openpts.cli.printed_document import print_document
-from openpts.cli.terminal import wrapped
+from openpts.cli.commands_on_demand import CommandPlace, FirstPages, example_of
+from openpts.cli.standard_streams import lasting, open_closed_streams, print_document, wrapped
 from openpts.errors import OpenptsError, RecordError
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.vocabulary.document import Failure

@@ -13,7 +13,7 @@ from typing import Any, Final
 import click
 from msgspec import Struct
 
-from openpts.cli.help_order import Decorator, together
+from openpts.cli.commands_on_demand import Decorator, together
 
 PATH: Final = click.Path(path_type=Path)
 FILE: Final = click.Path(path_type=Path, dir_okay=False)

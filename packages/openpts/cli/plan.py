@@ -8,15 +8,18 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from openpts.cli.commands_on_demand import OnDemandInOrder, of_group, of_tests
-from openpts.cli.help_order import Decorator, together
+from openpts.cli.commands_on_demand import Decorator, OnDemandInOrder, of_group, of_tests, together
 from openpts.cli.number_types import EnduranceBytes, FiniteRange
 from openpts.cli.options import flag, listing_option, option
-from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
-from openpts.cli.printed_document import print_document
-from openpts.cli.procedure_options import choices_of, options_of
+from openpts.cli.procedure_options import (
+    PassthroughArgs,
+    choices_of,
+    command_with_rest,
+    options_of,
+    targets_of,
+)
 from openpts.cli.several import several
-from openpts.cli.terminal import BELOW_LABELS, wrapped
+from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
 from openpts.errors import UsageError
 from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 from openpts.procedures.kit.procedure import Procedure

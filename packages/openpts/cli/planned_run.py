@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import IO
 
 from openpts.cli.procedure_options import Choices
-from openpts.device.targets.scheme import scheme_of
+from openpts.device.targets.target import scheme_of
 from openpts.fields.conditions import Conditions
-from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.dry_run import AssumedDrive
 from openpts.planning.plan import RunPlan, plan_run
 from openpts.runner.driver import driver_of
 from openpts.runner.resource_check import check_plan

@@ -1,29 +1,372 @@
-"""Prints the plan of a test on a target, or on a drive of a capacity."""
+"""The plan of a test, printed as lines or as a document."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import click
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.live_outputs import log_stream
-from openpts.cli.plan_text import plan_document, plan_lines
 from openpts.cli.planned_run import fitting_target, planned_run
-from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices
-from openpts.cli.terminal import BELOW_LABELS, wrapped
+from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
 from openpts.device.guard.verdict import verdict_on
-from openpts.device.targets.scheme import has_scheme
-from openpts.device.targets.target import parse_target
+from openpts.device.targets.target import has_scheme, parse_target
 from openpts.errors import UsageError
-from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.dry_run import AssumedDrive, PlannedApply, capture_bytes, record_bytes
+from openpts.planning.plan import Extent, PhaseExtent, Repeated, RunPlan, collapsed
 from openpts.procedures.kit.procedure import Procedure
 from openpts.runner.driver import driver_of
+from openpts.runner.resource_check import interval_ns
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
-from openpts.units import MB, NS_PER_US, parse_size_bytes
+from openpts.units import MB, NS_PER_US, format_capacity, format_count, format_duration, parse_size_bytes
+from openpts.vocabulary.document import Document
+from openpts.vocabulary.sample import Phase, phase_text
+from openpts.vocabulary.stimulus import (
+    ByteAmount,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
+    Steady,
+    Step,
+    StopRule,
+    Stream,
+)
+from openpts.vocabulary.verdict import Deviation
+
+
+def plan_lines(
+    plan: RunPlan,
+    target: str,
+    ledger: Sequence[Deviation],
+    assumed: Sequence[str],
+    tbw_bytes: int | None,
+    *,
+    purge: str,
+    steps: bool,
+) -> Iterator[str]:
+    """What it takes, its parts, with every step in its order if wanted, assumptions, the ledger to come."""
+    conditions = plan.conditions
+    yield (
+        f"{plan.test.title} ({plan.test.source}), {conditions.class_text}, on {target}, "
+        f"{format_capacity(plan.user_capacity_bytes)}"
+    )
+    yield ""
+    if conditions.planned_lines:
+        yield from conditions.planned_lines
+    else:
+        yield from answer_lines([plan], tbw_bytes)
+        yield ""
+        yield from _table_lines(plan)
+        yield ""
+        if steps:
+            yield from _step_lines(plan)
+            yield ""
+        yield f"purge       {purge}"
+        assumed = (_drive_text(plan.drive), *assumed)
+    yield from (f"assumed     {assumption}" for assumption in assumed)
+    yield from _ledger_lines(ledger)
+
+
+def suite_lines(
+    plans: Sequence[RunPlan], target: str, assumed: Sequence[str], tbw_bytes: int | None
+) -> Iterator[str]:
+    """What several tests take together, each of them, and what is taken for granted."""
+    first = plans[0]
+    capacity = format_capacity(first.user_capacity_bytes)
+    yield f"{format_count(len(plans), 'test')}, {first.conditions.class_text}, on {target}, {capacity}"
+    yield ""
+    yield from answer_lines(plans, tbw_bytes)
+    yield ""
+    yield f"{'test':<36}{'shortest':>14}{'longest':>14}{'writes at most':>16}"
+    for plan in plans:
+        yield _extent_line(plan.test.name, plan.shortest_extent, plan.longest_extent)
+    yield ""
+    yield from (f"assumed     {assumption}" for assumption in (_drive_text(first.drive), *assumed))
+
+
+def answer_lines(plans: Sequence[RunPlan], tbw_bytes: int | None) -> Iterator[str]:
+    """How long, how much it writes, how much of the endurance that is, and the room that the record takes."""
+    extents = [[getattr(plan, name) for plan in plans] for name in ("shortest_extent", "longest_extent")]
+    lengths = [format_duration(sum(extent.duration_ns for extent in of)) for of in extents]
+    purges = any(plan.longest and plan.test.purges for plan in plans)
+    yield f"takes       {_span(*lengths)}{', purges not counted' if purges else ''}"
+    written = [sum(extent.written_bytes for extent in of) for of in extents]
+    fills = (f"{amount / plans[0].user_capacity_bytes:.1f}" for amount in written)
+    yield f"writes      {_span(*map(format_capacity, written))}, {_span(*fills)} drive fills"
+    if tbw_bytes is None:
+        yield "wear        rated endurance unknown (--tbw)"
+    else:
+        shares = (f"{100 * amount / tbw_bytes:.2g} %" for amount in written)
+        yield f"wear        {_span(*shares)} of the rated {format_capacity(tbw_bytes)}"
+    stored = sum(
+        record_bytes(plan.longest, interval_ns(plan.conditions.minute_ns))
+        + capture_bytes(plan.longest, plan.drive)
+        for plan in plans
+    )
+    yield f"space       {format_capacity(stored)} for the {'records' if len(plans) > 1 else 'record'} at most"
+
+
+class PlannedExtent(Struct, frozen=True):
+    """``tbw_share`` is the part of the rated endurance that is written; None where nothing is rated."""
+
+    duration_ns: int
+    written_bytes: int
+    drive_fills: float
+    tbw_share: float | None
+
+
+class RepeatedSteps(Struct, frozen=True):
+    """Steps as the record keeps them, and how often they come one after the other."""
+
+    count: int
+    steps: tuple[Step, ...]
+
+
+class PlannedPart(Struct, frozen=True):
+    """A round, a wait state and so on."""
+
+    cycle: int
+    phase: Phase
+    number: int
+    steps: tuple[RepeatedSteps, ...]
+    duration_ns: int
+    written_bytes: int
+
+    @classmethod
+    def of(cls, planned: PlannedApply) -> Self:
+        """With all steps together."""
+        again = (RepeatedSteps(one.count, one.pattern) for one in collapsed(planned.apply.steps))
+        apply, extent = planned.apply, Extent.of((planned,))
+        return cls(
+            planned.cycle, apply.phase, apply.number, tuple(again), extent.duration_ns, extent.written_bytes
+        )
+
+
+class PlannedBlock(Struct, frozen=True):
+    """Parts that come so often, in turn."""
+
+    count: int
+    parts: tuple[PlannedPart, ...]
+
+
+class Assumptions(Struct, frozen=True):
+    """The drive that times follow from, and what else is taken for granted, in words."""
+
+    drive: AssumedDrive
+    others: tuple[str, ...]
+
+
+class PlanDocument(Document, frozen=True, kw_only=True, tag="openpts.plan/1"):
+    """What a run would do. Times are in ns, shares are parts of one.
+
+    ``conditions`` are those of the test, as the record has them. ``planned`` says in words what a test does
+    whose steps a program decides. ``safety`` is None without a drive or a file.
+    """
+
+    test: str
+    target: str
+    user_capacity_bytes: int
+    conditions: dict[str, Any]
+    purge: str
+    shortened: bool
+    shortest: PlannedExtent
+    longest: PlannedExtent
+    planned: tuple[str, ...]
+    blocks: tuple[PlannedBlock, ...]
+    phases: tuple[PhaseExtent, ...]
+    assumptions: Assumptions
+    ledger: tuple[Deviation, ...]
+    safety: SafetyVerdict | None
+
+
+class SuitePlanDocument(Document, frozen=True, kw_only=True, tag="openpts.suite-plan/1"):
+    """What a suite would do: the plan of each test, but for purge, guard and a drive's own deviations."""
+
+    plans: tuple[PlanDocument, ...]
+
+
+def plan_document(
+    plan: RunPlan,
+    target: str,
+    ledger: Sequence[Deviation],
+    assumed: Sequence[str],
+    tbw_bytes: int | None,
+    *,
+    purge: str,
+    safety: SafetyVerdict | None,
+) -> PlanDocument:
+    """The same for machines."""
+    blocks = ((block.count, map(PlannedPart.of, block.pattern)) for block in plan.blocks)
+    return PlanDocument(
+        test=plan.test.name,
+        target=target,
+        user_capacity_bytes=plan.user_capacity_bytes,
+        conditions=msgspec.to_builtins(plan.conditions),
+        purge=purge,
+        shortened=plan.shortened,
+        shortest=_extent(plan, plan.shortest_extent, tbw_bytes),
+        longest=_extent(plan, plan.longest_extent, tbw_bytes),
+        planned=tuple(plan.conditions.planned_lines),
+        blocks=tuple(PlannedBlock(count, tuple(parts)) for count, parts in blocks),
+        phases=tuple(plan.phases),
+        assumptions=Assumptions(plan.drive, tuple(assumed)),
+        ledger=tuple(ledger),
+        safety=safety,
+    )
+
+
+def _extent(plan: RunPlan, extent: Extent, tbw_bytes: int | None) -> PlannedExtent:
+    written_bytes = extent.written_bytes
+    tbw_share = None if tbw_bytes is None else written_bytes / tbw_bytes
+    return PlannedExtent(
+        extent.duration_ns, written_bytes, written_bytes / plan.user_capacity_bytes, tbw_share
+    )
+
+
+def _step_lines(plan: RunPlan) -> Iterator[str]:
+    cycle = 0
+    for block in plan.blocks:
+        if block.pattern[0].cycle != cycle:
+            cycle = block.pattern[0].cycle
+            yield f"cycle {cycle}: purge" if plan.longest[-1].cycle > 1 else "purge"
+        yield from _block_lines(block)
+
+
+def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:
+    """Rounds and their pre-writes, one line each: "in turn" marks that they alternate."""
+    turn = ", in turn" if len(block.pattern) > 1 else ""
+    each = " each" if block.count > 1 else ""
+    for planned in block.pattern:
+        name, steps = _range_text(planned, block.count), format_count(len(planned.apply.steps), "step")
+        yield f"{name}: {steps}, {format_duration(sum(planned.durations_ns))}{each}{turn}"
+        for again in collapsed(planned.apply.steps):
+            times = f"{again.count} x  " if again.count > 1 else ""
+            yield f"    {times}{'; '.join(step_text(step) for step in again.pattern)}"
+
+
+def _range_text(planned: PlannedApply, count: int) -> str:
+    first = phase_text(planned.apply.phase, planned.apply.number)
+    if count == 1:
+        return first
+    return f"{first.replace('round', 'rounds')} to {planned.apply.number + count - 1}"
+
+
+def step_text(step: Step) -> str:
+    """A step with its demand and what ends it: ``RND 4 KiB 0/100, TC 4 QD 32, 1 min 0 s``."""
+    capture = ", every I/O captured" if step.capture else ""
+    return f"{_streams_text(step)}, {stop_text(step.stop)}{_what_counts(step)}{capture}"
+
+
+def _streams_text(step: Step) -> str:
+    return "; ".join(_stream_text(stream) for stream in step.streams) or str(step)
+
+
+def _stream_text(stream: Stream) -> str:
+    """A stream in words: stimulus, demand, and how often I/Os are planned."""
+    planned = stream.stimulus.planned_ios_per_s
+    rate = "" if planned is None else f", {planned:,.0f} arrivals/s"
+    return f"{stream}, TC {stream.stimulus.tc} QD {stream.stimulus.qd}{rate}"
+
+
+def _what_counts(step: Step) -> str:
+    """A note that the amount includes reads, for a stimulus that both reads and writes."""
+    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
+    amount = any(isinstance(rule, ByteAmount | DriveFills) for rule in rules)
+    return ", reads included" if amount and any(stimulus.operations.read for stimulus in step.stimuli) else ""
+
+
+def stop_text(stop: StopRule) -> str:
+    """What ends a step, in words."""
+    match stop:
+        case Duration(duration_ns):
+            text = format_duration(duration_ns)
+        case ByteAmount(amount_bytes):
+            text = format_capacity(amount_bytes)
+        case DriveFills(fills):
+            text = f"{fills:g} x user capacity"
+        case IoCount(ios):
+            text = f"{ios:,} I/Os"
+        case Steady(figure, window_ns, windows):
+            text = f"until {figure.value} is steady over {windows} x {format_duration(window_ns)}"
+        case FirstOf(()):
+            text = "each to its own end"
+        case FirstOf(rules, at_least_ns):
+            text = " or ".join(stop_text(rule) for rule in rules)
+            if at_least_ns:
+                text += f", but at least {format_duration(at_least_ns)}"
+    return text
+
+
+def _table_lines(plan: RunPlan) -> Iterator[str]:
+    yield f"{'phase':<36}{'shortest':>14}{'longest':>14}{'writes at most':>16}"
+    several = plan.longest[-1].cycle > 1 if plan.longest else False
+    for phase in plan.phases:
+        name = (
+            _name(phase.phase) if phase.longest_applies == 1 else f"{_name(phase.phase)}, {_applies(phase)}"
+        )
+        cycle = f"cycle {phase.cycle}, " if several else ""
+        yield _extent_line(cycle + name, phase.shortest, phase.longest)
+
+
+def _extent_line(name: str, shortest: Extent, longest: Extent) -> str:
+    lengths = (format_duration(extent.duration_ns) for extent in (shortest, longest))
+    most = format_capacity(max(shortest.written_bytes, longest.written_bytes))
+    return f"{name:<36}{next(lengths):>14}{next(lengths):>14}{most:>16}"
+
+
+def _applies(phase: PhaseExtent) -> str:
+    if phase.shortest_applies == phase.longest_applies:
+        return str(phase.longest_applies)
+    # the short form continues without its pass at full length
+    least, most = sorted((phase.shortest_applies, phase.longest_applies))
+    return f"{least} to {most}"
+
+
+_NAMES = {
+    Phase.WIPC: "WIPC",
+    Phase.WDPC: "preconditioning",
+    Phase.SATURATION: "saturation",
+    Phase.RETURN_TO_BASELINE: "returns to baseline",
+    Phase.ROUND_PREWRITE: "pre-writes of rounds",
+    Phase.HISTOGRAM_PREWRITE: "pre-writes of histograms",
+    Phase.CONDITIONING: "conditioning",
+    Phase.PROFILE: "profile rows",
+}
+
+
+def _name(phase: Phase) -> str:
+    """All of a phase in one word or two."""
+    return _NAMES.get(phase) or f"{phase.replace('_', ' ')}s"
+
+
+def _span(shortest: str, longest: str) -> str:
+    return shortest if shortest == longest else f"{shortest} to {longest}"
+
+
+def _drive_text(drive: AssumedDrive) -> str:
+    return (
+        f"reads {drive.read_iops:,.0f} IOPS and {drive.read_bytes_per_s / MB:,.0f} MB/s at most, "
+        f"writes {drive.write_iops:,.0f} IOPS and {drive.write_bytes_per_s / MB:,.0f} MB/s, "
+        f"{drive.latency_ns / NS_PER_US:g} us each"
+    )
+
+
+def _ledger_lines(ledger: Sequence[Deviation]) -> Iterator[str]:
+    if not ledger:
+        yield "ledger      empty as far as known without the device"
+    for deviation in ledger:
+        yield (
+            f"deviation   {deviation.rule_id} ({deviation.clause}): required {deviation.required}; "
+            f"used {deviation.used}"
+        )
 
 
 def print_plan(

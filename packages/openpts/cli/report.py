@@ -8,10 +8,10 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 from msgspec.structs import replace
 
-from openpts.cli.help_order import together
+from openpts.cli.commands_on_demand import together
 from openpts.cli.options import FOLDER, PATH, argument, flag, option
-from openpts.cli.printed_document import print_object
 from openpts.cli.several import several
+from openpts.cli.standard_streams import print_object
 from openpts.errors import OpenptsError, UsageError
 from openpts.record.batch import INDEX_NAME, has_drives_apart
 
@@ -166,8 +166,8 @@ def print_figures(
     """One object for one run, with the error that it ends with; of several runs, a list of theirs."""
     from openpts.record.reader import read_manifest  # noqa: PLC0415 slow to load
     from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
+    from openpts.report.run_part import SCHEMA_OF_RUNS, summarize  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
-    from openpts.report.summary import SCHEMA_OF_RUNS, summarize  # noqa: PLC0415 slow to load
 
     known = {folder: figures for one in written for folder, figures in one.figures.items()}
     summaries = [known.get(folder) or summarize(read_for_report(folder)) for folder in run_folders]

@@ -6,18 +6,18 @@ from typing import IO, Any
 
 import click
 
+from openpts.cli.commands_on_demand import together
 from openpts.cli.consent_options import (
     ACCEPT_OPTIONS,
     CONFIRM_NAMESPACE,
     CONSENT_OPTIONS_OF_SEVERAL,
     consent_of_one,
 )
-from openpts.cli.help_order import together
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.options import flag, option
 from openpts.cli.several import several
 from openpts.errors import RecordError, UsageError
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 
 RESUME_OPTIONS = together(
     option(

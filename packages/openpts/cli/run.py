@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from msgspec.structs import replace
 
-from openpts.cli.commands_on_demand import OnDemandInOrder, of_group, of_tests
+from openpts.cli.commands_on_demand import Decorator, OnDemandInOrder, of_group, of_tests, together
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of_one, popped
-from openpts.cli.help_order import Decorator, together
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FOLDER, listing_option, option
-from openpts.cli.parameter_options import PassthroughArgs, command_with_rest, targets_of
-from openpts.cli.procedure_options import choices_of, help_of, options_of
+from openpts.cli.procedure_options import (
+    PassthroughArgs,
+    choices_of,
+    command_with_rest,
+    help_of,
+    options_of,
+    targets_of,
+)
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
 from openpts.cli.several import several, several_options
 from openpts.errors import UsageError
@@ -68,7 +73,7 @@ def _continuing(
     if purges:
         raise UsageError("--purge can't go with --continue, which reads what the earlier run wrote")
     from openpts.record.reader import stored_run  # noqa: PLC0415 slow to load
-    from openpts.runner.continued_run import Continuation  # noqa: PLC0415 likewise
+    from openpts.runner.resumed_run import Continuation  # noqa: PLC0415 likewise
 
     rest_ns = None if rest_days is None else round(rest_days * NS_PER_DAY)
     return replace(order, continues=Continuation(stored_run(folder), rest_ns))

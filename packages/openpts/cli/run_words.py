@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from openpts.cli.help_order import Decorator, together
+from openpts.cli.commands_on_demand import Decorator, together
 from openpts.cli.io_engine import NUMA
 from openpts.cli.live_outputs import LIVE_OPTIONS
 from openpts.cli.number_types import FiniteRange
@@ -16,9 +16,8 @@ from openpts.cli.options import FILE, PATH, flag, group, option
 from openpts.engine.options import IoPath
 from openpts.errors import UsageError
 from openpts.system_files import printable
+from openpts.vocabulary.facts import LABEL_NAME, Scenario
 from openpts.vocabulary.hook import HOOK_LIMIT_S
-from openpts.vocabulary.people import LABEL_NAME
-from openpts.vocabulary.tuning import Scenario
 
 
 def labels_of(_context: click.Context, _option: click.Parameter, values: Sequence[str]) -> dict[str, str]:

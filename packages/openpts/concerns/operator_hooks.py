@@ -26,7 +26,7 @@ from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.hook import Hook, HookPoint, HookRun
-from openpts.vocabulary.phase import phase_text
+from openpts.vocabulary.sample import phase_text
 
 _KEPT_OUTPUT: Final = 1000
 _GRACE_S: Final = 2.0

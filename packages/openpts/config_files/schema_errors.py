@@ -1,4 +1,4 @@
-"""Whether a content has the keys, types and limits of a table: all that is wrong, not the first alone."""
+"""All that is wrong in a content of keys, types and limits, each with its place in the text."""
 
 import math
 import re
@@ -7,14 +7,46 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from types import UnionType
-from typing import Any, Final, Union
+from typing import Any, Final, NamedTuple, Union
 
 import msgspec
 from msgspec import Struct
 
-from openpts.config_files.source_position import Path
 from openpts.did_you_mean import did_you_mean, nearest_word
+from openpts.errors import UsageError
 from openpts.schema_words import words_and_place
+
+Path = tuple[str | int, ...]
+"""The keys and positions that lead to a value: ``("wsat", "workloads", 0)``."""
+
+
+class SourcePosition(NamedTuple):
+    """Line and column, both from 1."""
+
+    line: int
+    column: int
+
+
+class PlacedText(Struct, frozen=True):
+    """What a text says, as plain dicts, lists, numbers and strings, and where it says it."""
+
+    content: dict[str, Any]
+    places: Mapping[Path, SourcePosition]
+
+    def place_of(self, path: Path) -> SourcePosition:
+        """Where the value is written, or its table."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, SourcePosition(1, 1))
+
+
+class PlacedError(UsageError):
+    """A text that can't be read, and where."""
+
+    def __init__(self, place: SourcePosition, message: str) -> None:
+        super().__init__(message)
+        self.place = place
+
 
 _BITS: Final = 64
 _MOST_HOMES: Final = 3

@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from openpts.config_files.source_position import Path, PlacedError, PlacedText, SourcePosition
+from openpts.config_files.schema_errors import Path, PlacedError, PlacedText, SourcePosition
 
 if TYPE_CHECKING:
     import tree_sitter

@@ -7,9 +7,8 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from openpts.config_files.schema_errors import wrong_values
-from openpts.config_files.source_position import Path as Keys
-from openpts.config_files.source_position import PlacedError, PlacedText, SourcePosition
+from openpts.config_files.schema_errors import Path as Keys
+from openpts.config_files.schema_errors import PlacedError, PlacedText, SourcePosition, wrong_values
 from openpts.errors import UsageError, failing_as
 from openpts.units import KIB
 

@@ -15,8 +15,8 @@ from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity
 from openpts.device.kernel_calls import deallocate, discard
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_namespace
 from openpts.device.nvme.nvme_identify import NvmeNamespace
-from openpts.device.targets.direct_io import aligned_buffer
 from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.reading import aligned_buffer
 from openpts.errors import RunFailedError, TargetError, failing_as
 from openpts.units import KIB, MIB
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads

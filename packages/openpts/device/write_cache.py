@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.file_system import device_below
+from openpts.device.block_device import BlockDevice, DeviceKind, device_below
 from openpts.device.identity.ata_identify import read_ata_identity
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller, volatile_write_cache_enabled
 from openpts.device.targets.open_target import OpenTarget

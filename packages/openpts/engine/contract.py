@@ -1,12 +1,12 @@
-"""What every engine offers: steps in, samples out. Nothing here tells which test it serves."""
+"""What every engine offers: steps in, samples out; and one of tests without steps."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 from msgspec import Struct
 
 from openpts.engine.options import CaptureSummary
-from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import Step
 
@@ -90,3 +90,46 @@ class CapturingEngine(Engine, Protocol):
 
         Raises RecordError if not every I/O is in them.
         """
+
+
+class NoSteps:
+    """Implements openpts.engine.contract.CapturingEngine without steps; ``why`` says what does the I/O."""
+
+    def __init__(self, why: str = "a program of the operator's does the I/O") -> None:
+        self._why = why
+
+    @property
+    def facts(self) -> Facts:
+        """See the contract."""
+        return {"engine": Fact(f"none: {self._why}", "openpts")}
+
+    def check(self, steps: Sequence[Step]) -> None:
+        """See the contract: steps are only for the plan."""
+
+    def submit(self, steps: Sequence[Step]) -> NoReturn:
+        """See the contract."""
+        raise EngineStoppedError(f"{len(steps)} steps for an engine that runs none")
+
+    def poll(self, timeout_s: float) -> Sample | None:
+        """See the contract."""
+        raise EngineStoppedError(f"nothing will come within {timeout_s} s")
+
+    def progress(self) -> EngineProgress:
+        """See the contract."""
+        return EngineProgress(0, 0, 0, 0)
+
+    def new_intervals(self) -> tuple[Interval, ...]:
+        """See the contract."""
+        return ()
+
+    def stop(self) -> None:
+        """See the contract."""
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """See the contract."""
+        return ()
+
+    def finish(self) -> CaptureSummary | None:
+        """See the contract."""
+        return None

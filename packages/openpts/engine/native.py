@@ -1,17 +1,61 @@
-"""The native engine: Rust threads that issue and time I/O."""
+"""The native engine: Rust threads that issue and time I/O; what was built in, and why there is no
+io_uring.
+"""
 
+import os
 from functools import cache
+from typing import Final
 
 from openpts import _native
 from openpts.engine.contract import EngineProgress, OutstandingIo
-from openpts.engine.io_uring import refused_by
-from openpts.engine.native_build import AVAILABLE
 from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
-from openpts.engine.program_queue import ProgramQueue
+from openpts.engine.program import ProgramQueue
 from openpts.errors import EngineUnavailableError, UsageError
-from openpts.system_files import SystemRoots
+from openpts.system_files import SystemRoots, read_integer, read_lines
 from openpts.vocabulary.engine_overhead import own_latency_facts
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
+
+AVAILABLE: Final = "available"
+FEATURES: Final = {"traces": hasattr(_native, "trace_formats")}
+"""The optional crate that the native module has, or lacks."""
+
+
+def build() -> str:
+    """Version of the native module, how it was compiled, and for which processor."""
+    info = _native.build_info()
+    return f"{info['version']} {info['profile']} {info['architecture']}"
+
+
+def io_uring() -> str:
+    """The end of a set-up of io_uring: ``AVAILABLE``, or the kernel's answer."""
+    descriptor = os.memfd_create("openpts")
+    try:
+        return dict(_native.probe(descriptor, sector_bytes=512)[1])["io_uring"]
+    finally:
+        os.close(descriptor)
+
+
+_REFUSALS: Final = ("(os error 1)", "(os error 38)")
+"""EPERM, as Docker's filter and the setting answer, and ENOSYS, as Podman's does."""
+_FOR_PRIVILEGED, _FOR_NONE = 1, 2
+
+
+def refused_by(error: str, roots: SystemRoots) -> str:
+    """What refuses io_uring, and what lets it; ``error`` is the kernel's answer, with its number."""
+    if not any(number in error for number in _REFUSALS):
+        return "it needs Linux 5.11 or later, and memory that may be locked (`ulimit -l`)"
+    setting = read_integer(roots.proc / "sys/kernel/io_uring_disabled")
+    if setting in {_FOR_PRIVILEGED, _FOR_NONE}:
+        return (
+            f"kernel.io_uring_disabled is {setting}: as root, `sysctl kernel.io_uring_disabled=0` allows it"
+        )
+    if "Seccomp: 2" in read_lines(roots.proc / "self/status"):
+        return (
+            "a seccomp filter of the container or the service refuses it: start that with one which "
+            "allows io_uring_setup, io_uring_enter and io_uring_register, or with `seccomp=unconfined`"
+        )
+    return "the kernel has no io_uring: it needs Linux 5.11 or later, built with CONFIG_IO_URING"
+
 
 _SOURCE = "openpts._native"
 # A processor that others keep busy leaves no time for a measurement.

@@ -7,8 +7,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT
 from openpts.fields.conditions import Contradictions
-from openpts.fields.field import Field
-from openpts.fields.kinds import (
+from openpts.fields.field import (
     DEPTH,
     FILLS,
     PASSES,
@@ -18,11 +17,12 @@ from openpts.fields.kinds import (
     SWITCH,
     THREADS,
     WORKLOAD,
+    Field,
     count,
     number,
     percent,
 )
-from openpts.fields.workload_table import WorkloadTable, workload_or_same, workload_word
+from openpts.fields.readers import WorkloadTable, workload_or_same, workload_word
 from openpts.units import format_count
 
 

@@ -6,12 +6,11 @@ from typing import Annotated, Final
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from openpts.config_files.source_position import PlacedText
+from openpts.config_files.schema_errors import PlacedText
 from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import at, placed_text, read_written, shaped
 from openpts.system_files import printable
-from openpts.vocabulary.facts import DescribedDrive, Fact
-from openpts.vocabulary.purpose import Purpose
+from openpts.vocabulary.facts import DescribedDrive, Fact, Purpose
 
 _MOST_KIB: Final = 64
 

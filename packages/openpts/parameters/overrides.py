@@ -1,12 +1,17 @@
-"""What an operator gave for a test, wherever it was written, and what it makes of the standard conditions."""
+"""What an operator gave for a test, and contradictions in it, found before anything is purged."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, Self
 
 from msgspec import Struct, field
 
-from openpts.fields.conditions import Conditions
+from openpts.errors import UsageError
+from openpts.fields.conditions import Conditions, Contradictions
 from openpts.fields.field import parameters_of
+from openpts.planning.dry_run import MOST_STEPS
+from openpts.units import format_block_size
+from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.workload import WORKLOADS, Workload
 
 _ALTERNATIVES: Final = ({"step_seconds", "round_seconds"},)
 """Parameters that say the same thing: the one that wins leaves the others out."""
@@ -46,3 +51,87 @@ def conditions_of(given: Given, standard: Conditions) -> Any:
         if name in given.values:
             conditions = parameter.applied(given.names[name], given.values[name], conditions)
     return conditions
+
+
+def contradictions(given: Given, conditions: Conditions) -> list[str]:
+    """What can't be together, a line for each, with the place of the parameter that is to blame."""
+    found = (
+        *_two_lengths(given),
+        *conditions.contradictions(given.values),
+        *_tracked_minutes(conditions),
+        *_segments(conditions),
+        *_too_many_steps(conditions),
+    )
+    return [f"{given.name_of(*parameters)}: {text}" for parameters, text in found]
+
+
+def doubts(given: Given, conditions: Conditions) -> list[str]:
+    """What is not advised, a line for each, with the place of the parameter that is to blame."""
+    return [f"{given.name_of(*names)}: {text}" for names, text in conditions.doubts(given.values)]
+
+
+def refuse_contradictions(given: Given, conditions: Conditions) -> None:
+    """Raises UsageError on the first contradiction."""
+    if found := contradictions(given, conditions):
+        raise UsageError(found[0])
+
+
+def refuse_impossible_sizes(given: Given, conditions: Conditions, target: TargetFacts) -> None:
+    """Raises UsageError for a block size that the operator asked for and that the target can't have.
+
+    The specification's own sizes are no business of this: a test leaves them out and says so.
+    """
+    for parameter, sizes in _own_sizes(given, conditions):
+        for size_bytes in sizes:
+            if size_bytes % target.sector_bytes:
+                raise UsageError(
+                    f"{given.names[parameter]}: {format_block_size(size_bytes)} is not a multiple of the "
+                    f"sector of {target.name}, which has {target.sector_bytes:,} bytes"
+                )
+
+
+def _own_sizes(given: Given, conditions: Conditions) -> Iterator[tuple[str, Sequence[int]]]:
+    for name, parameter in parameters_of(type(conditions)).items():
+        if name not in given.values:
+            continue
+        found = getattr(conditions, parameter.field)
+        values = found if isinstance(found, tuple) else (found,)
+        if parameter.field.endswith(("block_size_bytes", "block_sizes_bytes")):
+            yield name, values
+        for workload in values:
+            if isinstance(workload, Workload) and workload not in WORKLOADS.values():
+                yield name, [size.block_size_bytes for size in workload.block_sizes]
+
+
+def _two_lengths(given: Given) -> Contradictions:
+    if {"step_seconds", "round_seconds"} <= given.values.keys():
+        other = given.name_of("step_seconds")
+        yield ("round_seconds",), f"sets the same as {other}: give one of them"
+
+
+def _tracked_minutes(conditions: Conditions) -> Contradictions:
+    period_ns = getattr(conditions, "tracking_period_ns", None)
+    if period_ns is not None and period_ns < conditions.minute_ns:
+        yield (
+            ("tracking_seconds", "step_seconds"),
+            "a tracked minute would begin before the one before it has ended",
+        )
+
+
+def _segments(conditions: Conditions) -> Contradictions:
+    workloads = conditions.chosen_workloads
+    if conditions.segments is not None and workloads and all(one.sequential for one in workloads):
+        yield ("segments",), "segments apply to random accesses, and the test has none"
+
+
+def _too_many_steps(conditions: Conditions) -> Contradictions:
+    """Each length may be from a millisecond to a year: together they may make more steps than memory holds.
+
+    What ends sooner by an amount or by what a drive does is not counted; the plan's own limit meets that.
+    """
+    for parameters, count in conditions.step_counts():
+        if count > MOST_STEPS:
+            _, *others = parameters
+            along = f" with {' and '.join(others)}" if others else ""
+            text = f"makes {count:,} steps{along}, and a plan has {MOST_STEPS:,} at most"
+            yield parameters, f"{text}: change {' or '.join(parameters)}"

@@ -10,23 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from openpts.config_files.source_position import Path as ValuePath
-from openpts.config_files.source_position import PlacedText
+from openpts.config_files.schema_errors import Path as ValuePath
+from openpts.config_files.schema_errors import PlacedText
 from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
-from openpts.parameters.contradictions import contradictions
-from openpts.parameters.overrides import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of, contradictions
 from openpts.parameters.shipped_plans import SUFFIX, shipped_plan
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES, sound_tests
 from openpts.schema_words import without_indentation
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import LABEL_NAME
+from openpts.vocabulary.facts import LABEL_NAME, Purpose
 from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
-from openpts.vocabulary.purpose import Purpose
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
     ".toml": read_toml,

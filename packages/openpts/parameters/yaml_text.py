@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
-from openpts.config_files.source_position import Path, PlacedError, PlacedText, SourcePosition
+from openpts.config_files.schema_errors import Path, PlacedError, PlacedText, SourcePosition
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CORE: Final = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}

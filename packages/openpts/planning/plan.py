@@ -8,14 +8,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import AssumedDrive, Ending, PlannedApply, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.data import VerifiedData
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import Step, Stimulus, Stream
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import Step, Stimulus, Stream, VerifiedData
+from openpts.vocabulary.verdict import Deviation
 
 _T = TypeVar("_T")
 

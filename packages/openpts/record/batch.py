@@ -16,9 +16,8 @@ from openpts.record.decoding import decode_json, other_version
 from openpts.record.manifest import RequestedSettings, RunState
 from openpts.run_folder_files import read_file, write_files
 from openpts.units import format_count
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purpose import Purpose
+from openpts.vocabulary.bandwidth import MemoryBandwidth
+from openpts.vocabulary.facts import People, Purpose
 from openpts.vocabulary.run_request import RunRequest
 
 INDEX_NAME: Final = "index.html"

@@ -18,18 +18,17 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import RecordError
 from openpts.record.manifest import Manifest
 from openpts.vocabulary.facts import SIMULATED_ENGINE, TargetFacts
-from openpts.vocabulary.phase import StepPlace
-from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import (
     NOTHING,
     Interval,
     Measured,
     OperationSample,
     Sample,
+    StepPlace,
     StepState,
     StreamSample,
 )
-from openpts.vocabulary.stimulus import Stimulus, Stream
+from openpts.vocabulary.stimulus import Stimulus, Stream, Zones
 
 _TRANSFERS: Final = ("read", "write", "trim")
 _EXACT_ENGINES: Final = ("native", SIMULATED_ENGINE)

@@ -1,4 +1,4 @@
-"""The database of a run folder: opened for reading, its rows by type, and the manifest in it."""
+"""The database of a run folder: opened for reading, its manifest, where it ends."""
 
 import os
 import sqlite3
@@ -157,3 +157,26 @@ def rows_by_type(connection: sqlite3.Connection, query: Query) -> Iterator[Any]:
     """All rows, ordered by their first two columns."""
     cursor = connection.execute(f"SELECT {query.columns} FROM {query.table} ORDER BY 1, 2")  # noqa: S608 our names
     return rows_of(cursor, query.table, query.kind)
+
+
+class LastStep(NamedTuple):
+    """What is known at the end of a record: ``steps`` are all so far; the rest is of the last of them.
+
+    ``stored_at`` is ISO 8601, UTC; ``ended_ns`` on the engine's clock.
+    """
+
+    steps: int
+    stored_at: str | None
+    ended_ns: int
+    carried: str
+
+
+def last_step(folder: Path) -> LastStep:
+    """What resuming a run needs of its record's end. Raises RecordError."""
+    with opened_record(folder) as connection:
+        # not count(*), within which SQLite can't be ended
+        (count,) = connection.execute("SELECT count(step_id) FROM step").fetchone()
+        found = connection.execute(
+            "SELECT stored_at, started_ns + elapsed_ns, carried FROM step ORDER BY step_id DESC LIMIT 1"
+        ).fetchone()
+        return LastStep(count, *(found or (None, 0, "")))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 
+from openpts.analysis.host_limits import limits_of
 from openpts.analysis.latency import LatencyDistribution
-from openpts.analysis.limited_seconds import limits_of
 from openpts.errors import UsageError
 from openpts.vocabulary.sample import Interval, Sample, StreamSample
 from openpts.vocabulary.stimulus import Stimulus

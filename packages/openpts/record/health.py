@@ -1,15 +1,19 @@
-"""What the record holds of the device beside its I/O: readings of its log, and what was sampled meanwhile."""
+"""What a record holds beside the I/O: readings of the drive's log, seconds in which the host was the
+limit.
+"""
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
 from msgspec import Struct, structs
 
+from openpts.analysis.host_limits import HostLimit, Marks, limits_of, marks_of
 from openpts.escaped_text import visible_line
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
+from openpts.units import NS_PER_S
+from openpts.vocabulary.facts import HealthReading
+from openpts.vocabulary.sample import Phase, Sample
 
 CONTINUED: Final = "process_continued"
 """How often openpts has gone on after it was stopped, among what was sampled."""
@@ -91,3 +95,57 @@ def visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint, 
     if all(name == shown for name, shown in names.items()):
         return points
     return tuple(structs.replace(point, name=names[point.name]) for point in points)
+
+
+Spans = tuple[tuple[int, int], ...]
+
+
+class StepMarks(Struct, frozen=True):
+    """``spans`` are from and to on the engine's clock, those of the step's intervals; ``marks`` are of each:
+    None where nothing was sampled. An idle step has none.
+    """
+
+    spans: Spans
+    marks: tuple[Marks | None, ...]
+
+    @property
+    def judged_ns(self) -> int:
+        """Time of the step for which host values were sampled, in ns."""
+        return sum(
+            to_ns - from_ns
+            for (from_ns, to_ns), marks in zip(self.spans, self.marks, strict=True)
+            if marks is not None
+        )
+
+    def evidence(self, limit: HostLimit) -> frozenset[str]:
+        """Names of the sampled values that show this limit."""
+        names = {name for marks in self.marks for name in marks or ()}
+        return frozenset(name for name in names if limit in limits_of(frozenset((name,))))
+
+    def marked_ns(self, limit: HostLimit | None = None) -> int:
+        """Time for which the host was the limit by ``limit``, in ns; by any limit for None."""
+        return sum(
+            to_ns - from_ns
+            for (from_ns, to_ns), marks in zip(self.spans, self.marks, strict=True)
+            if marks and (limit is None or limit in limits_of(marks))
+        )
+
+
+def step_marks(
+    steps: Sequence[Spans], series: Mapping[str, TelemetrySeries], period_s: float | None, *, polling: bool
+) -> tuple[StepMarks, ...]:
+    """Of each step, in their order. ``polling``: see ``marks_of``."""
+    flat = [span for spans in steps for span in spans]
+    period_ns = round((period_s or 1) * NS_PER_S)
+    marks = iter(marks_of(series, flat, period_ns, polling=polling))
+    return tuple(StepMarks(spans, tuple(next(marks) for _ in spans)) for spans in steps)
+
+
+def spans_of(sample: Sample) -> Spans:
+    """From and to of each interval of a step with I/O, on the engine's clock; none of an idle one."""
+    if sample.step.is_idle:
+        return ()
+    length_ns = sample.interval_ns or NS_PER_S
+    end_ns = sample.started_ns + sample.elapsed_ns
+    begins = range(sample.started_ns, end_ns, length_ns)
+    return tuple((from_ns, min(from_ns + length_ns, end_ns)) for from_ns in begins)

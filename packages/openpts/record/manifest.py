@@ -11,15 +11,22 @@ from msgspec import Struct, field, structs
 
 from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES, procedure_of
-from openpts.vocabulary.data import DataCheck
-from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.facts import (
+    CaptureReport,
+    ChangeReport,
+    Facts,
+    People,
+    PurgeReport,
+    Purpose,
+    Scenario,
+    TargetFacts,
+    WriteCacheReport,
+)
 from openpts.vocabulary.hook import HOOK_LIMIT_S, HookRun
-from openpts.vocabulary.imported import Imported
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purpose import Purpose
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.run_request import Imported
+from openpts.vocabulary.stimulus import DataCheck
 from openpts.vocabulary.trimmed_reads import TrimmedReads
-from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 class RunState(StrEnum):

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, TypeVar
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from openpts.analysis.limited_seconds import ENGINE_THREADS
+from openpts.analysis.host_limits import ENGINE_THREADS
 from openpts.errors import NoRecordError, RecordError
 from openpts.escaped_text import visible_line
 from openpts.fields.conditions import Conditions
@@ -19,18 +19,24 @@ from openpts.record.contradictions import refuse_contradictions, refuse_other_in
 from openpts.record.database import Query, opened_record, rows_by_type, stored_manifest
 from openpts.record.decoding import Count, Finite, Moment, in_visible_lines, rows_of
 from openpts.record.frames import frame
-from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, TelemetrySeries, visible_points
-from openpts.record.host_marks import StepMarks, spans_of, step_marks
+from openpts.record.health import (
+    HealthRecord,
+    ReadingPoint,
+    StepMarks,
+    TelemetryPoint,
+    TelemetrySeries,
+    spans_of,
+    step_marks,
+    visible_points,
+)
 from openpts.record.manifest import Manifest, manifest_of
-from openpts.record.stored_operations import stored_distributions
-from openpts.record.stored_samples import stored_samples
+from openpts.record.stored_samples import stored_distributions, stored_samples
 from openpts.record.writer import capture_folder
 from openpts.units import NS_PER_S
-from openpts.vocabulary.deviation import Deviation, StepDeviation, ledger_of
 from openpts.vocabulary.engine_overhead import never_sleeps
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
+from openpts.vocabulary.facts import HealthReading
+from openpts.vocabulary.sample import IoErrors, IoFailure, Phase, Sample, StepPlace, StepState
+from openpts.vocabulary.verdict import Deviation, StepDeviation, ledger_of
 
 C = TypeVar("C", bound=Conditions)
 

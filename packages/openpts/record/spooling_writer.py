@@ -20,9 +20,8 @@ from openpts.journal import state_folder
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.writer import RunWriter
 from openpts.units import format_capacity
-from openpts.vocabulary.deviation import Deviation, StepDeviation
-from openpts.vocabulary.phase import StepPlace
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Sample, StepPlace
+from openpts.vocabulary.verdict import Deviation, StepDeviation
 
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 

@@ -1,19 +1,18 @@
-"""Reads the samples of a run: one query a table, since a run of days has hundreds of thousands of rows."""
+"""Reads the samples of a run: steps, intervals, operations, streams, one query a table."""
 
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct, ValidationError
 
-from openpts.record.decoding import Count, Finite, Moment, rows_of
+from openpts.record.decoding import Count, Finite, Moment, decode_json, rows_of
 from openpts.record.schema import REPEATED
-from openpts.record.stored_operations import interval_operations, operations_by_step
-from openpts.record.stored_streams import StoredStreams, all_operations, counts_of, stimulus_of, stop_rule_of
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.replay import Played, Replay
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
@@ -21,11 +20,303 @@ from openpts.vocabulary.sample import (
     Interval,
     IoErrors,
     IoFailure,
+    Measured,
+    OperationSample,
+    Phase,
     Sample,
     SlowIo,
+    StepPlace,
     StepState,
+    StreamSample,
 )
-from openpts.vocabulary.stimulus import Step, Stream
+from openpts.vocabulary.stimulus import IoPriority, Step, Stimulus, StopRule, Stream
+
+_COLUMNS: Final = "operation, ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns"
+_Operation = Literal["read", "write", "trim", "flush", "fsync"]
+_Latency = Count | None
+
+Operations = dict[str, OperationSample]
+"""By name; without those that had no I/O."""
+
+
+def operations_by_step(connection: sqlite3.Connection) -> Mapping[int, Operations]:
+    """Operations of each step by step_id."""
+    kind = tuple[int, _Operation, Count, Count, Count, _Latency, _Latency, bytes]
+    found: dict[int, Operations] = defaultdict(dict)
+    for step_id, name, *values in _rows(connection, "operation", "step_id", kind):
+        found[step_id][name] = OperationSample(*values)
+    return found
+
+
+def interval_operations(
+    connection: sqlite3.Connection, *, histograms: bool
+) -> Mapping[tuple[int, str], dict[int, OperationSample]]:
+    """By step and operation, then by interval: there are hundreds of thousands."""
+    kind = tuple[int, Count, _Operation, Count, Count, Count, _Latency, _Latency, bytes]
+    found: dict[tuple[int, str], dict[int, OperationSample]] = defaultdict(dict)
+    rows = _rows(connection, "interval_operation", "step_id, interval_index", kind, histograms=histograms)
+    for step_id, index, name, ios, moved, total, least, most, histogram in rows:
+        found[step_id, name][index] = OperationSample(ios, moved, total, least, most, histogram)
+    return found
+
+
+def stream_operations(connection: sqlite3.Connection) -> Mapping[tuple[int, int], Operations]:
+    """What each of several streams did, by step and position."""
+    kind = tuple[int, int, _Operation, Count, Count, Count, _Latency, _Latency, bytes]
+    found: dict[tuple[int, int], Operations] = defaultdict(dict)
+    for step_id, position, name, *values in _rows(connection, "stream_operation", "step_id, position", kind):
+        found[step_id, position][name] = OperationSample(*values)
+    return found
+
+
+def stream_interval_operations(
+    connection: sqlite3.Connection, *, histograms: bool
+) -> Mapping[tuple[int, int], dict[int, Operations]]:
+    """The same in intervals: by step and position, then by interval."""
+    kind = tuple[int, int, Count, _Operation, Count, Count, Count, _Latency, _Latency, bytes]
+    found: dict[tuple[int, int], dict[int, Operations]] = defaultdict(lambda: defaultdict(dict))
+    keys = "step_id, position, interval_index"
+    for step_id, position, index, name, *values in _rows(
+        connection, "stream_interval_operation", keys, kind, histograms=histograms
+    ):
+        found[step_id, position][index][name] = OperationSample(*values)
+    return found
+
+
+# Of several streams the parts are compared: that they are the whole's is known of each step.
+_WHOLE: Final = """
+SELECT step_id, NULL, operation, histogram FROM operation
+    WHERE step_id IN (SELECT step_id FROM interval) AND step_id NOT IN (SELECT step_id FROM stream_result)
+UNION ALL SELECT step_id, position, operation, histogram FROM stream_operation
+    WHERE step_id IN (SELECT step_id FROM interval)
+"""
+_PARTS: Final = (
+    "SELECT ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns, histogram FROM {}"
+    " WHERE step_id = ? AND operation = ?"
+)
+_OF_STEP: Final = _PARTS.format("interval_operation")
+_OF_STREAM: Final = _PARTS.format("stream_interval_operation") + " AND position = ?"
+
+
+def stored_distributions(
+    connection: sqlite3.Connection,
+) -> Iterator[tuple[int, str, bytes, Iterator[OperationSample]]]:
+    """Operations of steps with intervals, or of their streams: step, place in it, histogram, intervals."""
+    kind = tuple[int, int | None, _Operation, bytes]
+    of_interval = tuple[Count, Count, Count, _Latency, _Latency, bytes]
+    rows: Iterator[Any] = rows_of(connection.execute(_WHOLE), "operation", kind)
+    for step_id, position, name, histogram in rows:
+        if position is None:
+            where, cursor = name, connection.execute(_OF_STEP, (step_id, name))
+        else:
+            where = f"stream {position + 1}: {name}"
+            cursor = connection.execute(_OF_STREAM, (step_id, name, position))
+        parts: Iterator[Any] = rows_of(cursor, "interval_operation", of_interval)
+        yield step_id, where, histogram, (OperationSample(*row) for row in parts)
+
+
+def _rows(
+    connection: sqlite3.Connection, table: str, keys: str, kind: Any, *, histograms: bool = True
+) -> Iterator[Any]:
+    histogram = "histogram" if histograms else "x''"
+    query = f"SELECT {keys}, {_COLUMNS}, {histogram} FROM {table}"  # noqa: S608 our names
+    return rows_of(connection.execute(query), table, kind)
+
+
+_Key = tuple[int, int]
+"""Step and position."""
+
+
+class _StreamRow(Struct, frozen=True, array_like=True):
+    step_id: int
+    position: int
+    name: str
+    stimulus: str
+    delay_ns: Count
+    stop: str | None
+    priority: str | None
+    share: Count
+
+
+class _ResultRow(Struct, frozen=True, array_like=True):
+    step_id: int
+    position: int
+    ended_by: str | None
+    started_ns: Count
+    elapsed_ns: Count
+    unissued: Count
+    errors: Count
+    ios_by_block_size: str
+    ios_by_zone: str
+    slips: bytes
+
+
+class _ReplayRow(Struct, frozen=True, array_like=True):
+    step_id: int
+    position: int
+    replay: str
+    played: str | None
+
+
+class _StoredReplay(Struct, frozen=True):
+    replay: Replay | None
+    played: Played | None
+
+
+_NO_REPLAY: Final = _StoredReplay(None, None)
+
+
+class StoredStreams:
+    """Streams of the steps that have rows in the stream tables; a step with one plain stimulus has none."""
+
+    def __init__(self, connection: sqlite3.Connection, *, interval_histograms: bool) -> None:
+        self._replays = _replays(connection)
+        self._streams = _streams(connection, self._replays)
+        self._results = _results(connection)
+        self._intervals = stream_interval_operations(connection, histograms=interval_histograms)
+        streams = {(step_id, n) for step_id, found in self._streams.items() for n in range(len(found))}
+        if strays := self._replays.keys() - streams:
+            raise _stray("replay", min(strays))
+        keys = {(step_id, n) for step_id, parts in self._results.items() for n in range(len(parts))}
+        if strays := self._intervals.keys() - keys:
+            raise _stray("stream_interval_operation", min(strays))
+        for step_id, parts in self._results.items():
+            if len(parts) != len(self._streams.get(step_id, ())):
+                raise ValidationError(f"tables stream and stream_result differ in step_id {step_id}")
+
+    @property
+    def steps(self) -> frozenset[int]:
+        """IDs of the steps with stream rows."""
+        return frozenset(self._streams)
+
+    def of(self, step_id: int) -> tuple[Stream, ...]:
+        """Streams that a step was to issue; empty for a step with one plain stimulus."""
+        return tuple(self._streams.get(step_id, ()))
+
+    def results(self, step_id: int) -> tuple[StreamSample, ...]:
+        """Measured samples of a step's streams; empty unless it has several."""
+        return tuple(self._results.get(step_id, ()))
+
+    def played(self, step_id: int) -> tuple[Played, ...]:
+        """Timing accuracy of each trace replay in a step."""
+        found = (self._replays.get((step_id, n), _NO_REPLAY) for n in range(len(self.of(step_id))))
+        return tuple(one.played for one in found if one.played is not None)
+
+    def in_interval(self, step_id: int, index: int, elapsed_ns: int) -> tuple[Measured, ...]:
+        """Samples of a step's streams in one interval; empty unless it has several."""
+        return tuple(
+            Measured(
+                elapsed_ns=elapsed_ns,
+                cpu=None,
+                **all_operations(self._intervals.get((step_id, n), {}).get(index, {})),
+            )
+            for n in range(len(self._results.get(step_id, ())))
+        )
+
+
+def _replays(connection: sqlite3.Connection) -> Mapping[_Key, _StoredReplay]:
+    found: dict[_Key, _StoredReplay] = {}
+    row: _ReplayRow
+    for row in rows_of(connection.execute(_query("replay", _ReplayRow)), "replay", _ReplayRow):
+        played: Played | None = None if row.played is None else decode_json(row.played, Played)
+        if played is not None and played.stream != row.position:
+            raise ValidationError(f"table replay has stream {played.stream} at position {row.position}")
+        found[row.step_id, row.position] = _StoredReplay(decode_json(row.replay, Replay), played)
+    return found
+
+
+def _streams(
+    connection: sqlite3.Connection, replays: Mapping[_Key, _StoredReplay]
+) -> Mapping[int, list[Stream]]:
+    found: dict[int, list[Stream]] = defaultdict(list)
+    row: _StreamRow
+    for row in rows_of(connection.execute(_query("stream", _StreamRow)), "stream", _StreamRow):
+        _in_order("stream", row.step_id, row.position, found[row.step_id])
+        found[row.step_id].append(
+            Stream(
+                stimulus=stimulus_of(row.stimulus),
+                name=row.name,
+                delay_ns=row.delay_ns,
+                stop=None if row.stop is None else stop_rule_of(row.stop),
+                priority=None if row.priority is None else decode_json(row.priority, IoPriority),
+                share=row.share,
+                replay=replays.get((row.step_id, row.position), _NO_REPLAY).replay,
+            )
+        )
+    return found
+
+
+def _results(connection: sqlite3.Connection) -> Mapping[int, list[StreamSample]]:
+    operations = stream_operations(connection)
+    found: dict[int, list[StreamSample]] = defaultdict(list)
+    known: set[_Key] = set()
+    row: _ResultRow
+    key: _Key
+    for row in rows_of(connection.execute(_query("stream_result", _ResultRow)), "stream_result", _ResultRow):
+        key = (row.step_id, row.position)
+        known.add(key)
+        _in_order("stream_result", *key, found[row.step_id])
+        found[row.step_id].append(
+            StreamSample(
+                ended_by=row.ended_by,
+                started_ns=row.started_ns,
+                elapsed_ns=row.elapsed_ns,
+                cpu=None,
+                unissued=row.unissued,
+                ios_by_block_size=counts_of(row.ios_by_block_size),
+                ios_by_zone=counts_of(row.ios_by_zone),
+                slips=row.slips,
+                errors=row.errors,
+                **all_operations(operations.get(key, {})),
+            )
+        )
+    if strays := operations.keys() - known:
+        raise _stray("stream_operation", min(strays))
+    return found
+
+
+def _query(table: str, kind: type[Struct]) -> str:
+    columns = ", ".join(kind.__struct_fields__)
+    return f"SELECT {columns} FROM {table} ORDER BY step_id, position"  # noqa: S608 our names
+
+
+def _in_order(table: str, step_id: int, position: int, before: list[Any]) -> None:
+    if position != len(before):
+        raise ValidationError(f"table {table} has no row of position {len(before)} in step_id {step_id}")
+
+
+def _stray(table: str, key: _Key) -> ValidationError:
+    step_id, position = key
+    return ValidationError(
+        f"table {table} has rows of position {position} in step_id {step_id}, which is no stream"
+    )
+
+
+# Of thousands of steps only some dozens differ in these texts.
+@cache
+def stimulus_of(text: str) -> Stimulus:
+    """Stimulus decoded from its JSON text."""
+    return decode_json(text, Stimulus)
+
+
+@cache
+def stop_rule_of(text: str) -> StopRule:
+    """Stop rule decoded from its JSON text."""
+    return decode_json(text, StopRule)
+
+
+def counts_of(text: str) -> tuple[int, ...]:
+    """Counts decoded from a JSON array."""
+    return decode_json(text, tuple[Count, ...])
+
+
+_NONE: Final = {"read": NOTHING, "write": NOTHING}
+
+
+def all_operations(stored: Operations) -> dict[str, Any]:
+    """Operations with reads and writes always present: without a row, no I/O took place."""
+    return {**_NONE, **stored}
+
 
 _INTERVALS: Final = """
 SELECT step_id, interval_index, elapsed_ns, in_flight, errors,

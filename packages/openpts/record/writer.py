@@ -17,12 +17,10 @@ from openpts.ownership import CLAIM_NAME
 from openpts.path_owners import exchangeable
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest
-from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
-from openpts.record.step_rows import Row, rows_beside, step_row
+from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES, Row, rows_beside, step_row
 from openpts.run_folder_files import check_files, make_empty_file, read_file, remove_file, write_files
-from openpts.vocabulary.deviation import Deviation, StepDeviation
-from openpts.vocabulary.phase import StepPlace
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Sample, StepPlace, StepState
+from openpts.vocabulary.verdict import Deviation, StepDeviation
 
 DATABASE_NAME = RECORD_NAME
 CAPTURE_FOLDER = "capture"

@@ -9,13 +9,10 @@ import msgspec
 from openpts.procedures.kit.header import drive_name
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.cover_page import cover_page
-from openpts.report.executive_page import executive_page
-from openpts.report.files_page import files_page
-from openpts.report.merge import merged_page
-from openpts.report.record_files import RecordFile
-from openpts.report.run_part import RunPart, in_order, part_of
-from openpts.report.times import default_date
+from openpts.report.cover_page import cover_page, executive_page
+from openpts.report.record_files import RecordFile, files_page
+from openpts.report.run_part import RunPart, in_order, merged_page, part_of
+from openpts.report.sources import default_date
 from openpts.run_folder_files import file_name_word
 from openpts.units import format_capacity
 from openpts_pages.facts_table import items_table

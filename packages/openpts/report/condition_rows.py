@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Field, fields_of
-from openpts.vocabulary.condition_text import condition_text
+from openpts.vocabulary.workload import condition_text
 
 
 def condition_rows(conditions: Conditions) -> Iterator[tuple[str, str, str]]:

@@ -1,23 +1,186 @@
-"""The cover: what was measured, on which drive, and the figures that most readers want first."""
+"""The front of a report: cover, executive summary, trend figures."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.latency import nines_percentile
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest, RunState
-from openpts.report.plain_words import card_words
-from openpts.report.purpose_box import purpose_tables
 from openpts.report.run_part import RunPart
-from openpts.report.trend_figures import lead_figure, trend_figures
+from openpts.report.setup_page import purpose_tables
 from openpts_pages.facts_table import items_table
-from openpts_pages.model import Answer, Block, Cell, Column, Page, Section, Table, Verdict
-from openpts_pages.style import Style
-from openpts_pages.summary_table import cover_table
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.measure import Measured
+from openpts_pages.model import (
+    Answer,
+    Axis,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Page,
+    Section,
+    Series,
+    Table,
+    Verdict,
+)
+from openpts_pages.style import Style, cover_table, key_values_table
 from openpts_pages.texts import NOT_STATED, capitalised, fact_text
+
+_MOST: Final = 3
+_MOST_TICKS: Final = 4
+_MOST_SERIES: Final = 6
+_LEAD_HEIGHT_PX: Final = 260
+_WIDTH_PX: Final = 240
+_HEIGHT_PX: Final = 190
+
+
+def lead_figure(part: RunPart) -> Figure | None:
+    """The first of the plots that the test has for its summary, or of its report, titled by its finding."""
+    names = [name for _, name in sorted(procedure_of(part.test).trends.items())]
+    found = [figure for name in names if (figure := _found(part, name)) is not None]
+    figure = next(iter(found or _figures(part)), None)
+    if figure is None:
+        return None
+    title = capitalised(figure.finding) or figure.title
+    series = _at_most(figure.series, _MOST_SERIES)
+    shown = f", {len(series)} of {len(figure.series)} shown" if len(series) < len(figure.series) else ""
+    return replace(
+        figure,
+        id=f"lead-{figure.id}",
+        title=title,
+        alt=f"{title}: {figure.title}{shown}",
+        series=series,
+        height_px=_LEAD_HEIGHT_PX,
+        zoom_group="",
+    )
+
+
+def _at_most(series: Sequence[Series], most: int) -> tuple[Series, ...]:
+    """Series with emphasis, and of the others some all over their order."""
+    if len(series) <= most:
+        return tuple(series)
+    others = [place for place, one in enumerate(series) if not one.emphasis]
+    left = most - (len(series) - len(others))
+    kept = {others[round(n * (len(others) - 1) / max(left - 1, 1))] for n in range(left)}
+    return tuple(one for place, one in enumerate(series) if one.emphasis or place in kept)
+
+
+def trend_figures(parts: Sequence[RunPart]) -> list[Figure]:
+    """The first of the plots that the tests have for it, as far as the report has them.
+
+    Several runs of a test have the same plot side by side: where it does not fit for all of them, the next
+    one is taken. The first plot is there in any case, of as many runs as fit.
+    """
+    trends = sorted({trend for part in parts for trend in procedure_of(part.test).trends.items()})
+    found: list[Figure] = []
+    for _, name in trends:
+        of_runs = [figure for part in parts if (figure := _of_run(part, name)) is not None]
+        if not found or len(found) + len(of_runs) <= _MOST:
+            found += of_runs[:_MOST]
+    return found
+
+
+def _figures(part: RunPart) -> Iterator[Figure]:
+    blocks = (block for section in part.sections for page in section.pages for block in page.blocks)
+    return (block for block in blocks if isinstance(block, Figure))
+
+
+def _found(part: RunPart, name: str) -> Figure | None:
+    identifier = f"{part.prefix}{name}"
+    return next((figure for figure in _figures(part) if figure.id == identifier), None)
+
+
+def _of_run(part: RunPart, name: str) -> Figure | None:
+    figure = _found(part, name)
+    return figure and _small(figure, f"See {figure.number}{f' {part.name}' if part.prefix else ''}")
+
+
+def _small(figure: Figure, number: str) -> Figure:
+    return replace(
+        figure,
+        id=f"trend-{figure.id}",
+        number=number,
+        x=_few_ticks(figure.x),
+        y=_few_ticks(figure.y),
+        y2=None,
+        series=tuple(
+            replace(series, label="", emphasis=False) for series in figure.series if not series.second_axis
+        ),
+        rules=(),
+        bands=(),
+        marks=(),
+        width_px=_WIDTH_PX,
+        height_px=_HEIGHT_PX,
+        zoom_group="",
+    )
+
+
+def _few_ticks(axis: Axis) -> Axis:
+    """Every n-th tick from the first on; labels go with their ticks."""
+    kept = _every(axis.ticks)
+    labels = tuple(axis.labels[axis.ticks.index(tick)] for tick in kept) if axis.labels else ()
+    return replace(axis, ticks=kept, labels=labels)
+
+
+def _every(ticks: Sequence[float]) -> tuple[float, ...]:
+    step = -(-len(ticks) // _MOST_TICKS)
+    return tuple(ticks[::step]) if step else ()
+
+
+_STIMULUS: Final = re.compile(
+    r"(?P<access>RND|SEQ) (?P<size>[\d.]+ [KM]iB) (?:RW(?P<reads>\d+)|(?P<one>[RW]))(?:,? (?P<what>.*))?"
+)
+_ACCESS: Final = {"RND": "random", "SEQ": "sequential"}
+_WHAT: Final = {
+    "ART": "mean response time",
+    "MRT": "longest response time",
+    "FOB plateau": "fresh out of the box",
+    "first minute FOB": "fresh, the first minute",
+    "steady from FOB": "from fresh until settled",
+    "steady after RND": "after random writes until settled",
+    "end zone": "at the end",
+    "histogram": "in the last minutes",
+}
+_NINES: Final = re.compile(r"(?P<count>\d) 9s")
+
+
+def card_words(one: Measured) -> str:
+    """A key value in its test's own words or those of its label, and whether it is the figure that lasts."""
+    last = one.steady == "reached" or one.steady.startswith(("reached in ", "found in "))
+    known = "not settled" if one.state or one.steady.startswith("not ") else "settled" if last else ""
+    words = plain_words(one.words or one.cover_label) or one.words
+    return ", ".join(part for part in (words, known) if part)
+
+
+def plain_words(label: str) -> str:
+    """A key value's name in words: ``random writes of 4 KiB, 99.9 % are faster`` for ``RND 4 KiB RW0, 3 9s``.
+
+    Empty for names that are words already.
+    """
+    found = _STIMULUS.fullmatch(label)
+    if found is None:
+        return ""
+    reads = int(found["reads"]) if found["reads"] else {"R": 100, "W": 0}[found["one"]]
+    access = _ACCESS[found["access"]]
+    operations = {0: f"{access} writes", 100: f"{access} reads"}
+    what = operations.get(reads, f"{access} I/O, {reads} % reads,")
+    return ", ".join([f"{what} of {found['size']}", *_of_what(found["what"] or "")])
+
+
+def _of_what(what: str) -> list[str]:
+    for name, words in _WHAT.items():
+        if what.endswith(name):
+            return [words]
+    if nines := _NINES.search(what):
+        return [f"{nines_percentile(int(nines['count'])):.10g} % are faster"]
+    return []
+
 
 _MOST_LARGE: Final = 5
 
@@ -128,3 +291,111 @@ def labels_text(labels: Mapping[str, str]) -> str:
 def purge_and_cache(manifest: Manifest) -> str:
     """How the first cycle's purge and write cache came out."""
     return f"{purge_method(manifest)}; {write_cache(of_cycle(manifest.write_caches, 1))}"
+
+
+_QUESTION: Final = "What does this drive do in {} tests?"
+
+
+def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
+    """Drive, dates, a line for each key value, up to three small plots, and how each run ended."""
+    summary, drive = _key_values(parts), _common_drive_table(parts)
+    purposes = purpose_tables((part.name, part.purpose) for part in parts)
+    figures, runs = trend_figures(parts), _runs_table(parts)
+    if style is Style.SPECIFICATION:
+        blocks: tuple[Block, ...] = (drive, *purposes, *_verdicts(parts), summary, *figures, runs)
+    else:
+        large = answer(parts, _QUESTION.format(len(parts)), summary, _first_of_each(summary))
+        limits = (verdict for part in parts for verdict in limit_verdicts(part))
+        blocks = (large, *limits, *_verdicts(parts), *figures, summary, runs, drive, *purposes)
+    return Page("cover", "Executive summary", blocks, mandatory=True)
+
+
+def _first_of_each(summary: Table) -> list[int]:
+    """Where each test's first key value with a value is."""
+    tests = [row.head.text if row.cells[1].value is not None else "" for row in summary.rows]
+    return [tests.index(test) for test in dict.fromkeys(tests) if test]
+
+
+def _common_drive_table(parts: Sequence[RunPart]) -> Table:
+    manifests = [part.manifest for part in parts]
+    begun = min(manifest.started_at for manifest in manifests)
+    ended = max(manifest.ended_at or manifest.started_at for manifest in manifests)
+    return items_table(
+        "cover-drive",
+        "Device and runs",
+        [
+            *parts[0].drive,
+            ("Class", _each_once(manifest.conditions.class_text for manifest in manifests)),
+            ("Test runs", f"{len(parts)}, {date_and_time(begun)} to {date_and_time(ended)}"),
+            ("Purge; write cache", _each_once(purge_and_cache(manifest) for manifest in manifests)),
+            *host_items(manifests[0]),
+        ],
+    )
+
+
+def _each_once(texts: Iterable[str]) -> str:
+    return " / ".join(dict.fromkeys(texts))
+
+
+def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:
+    """What every reader has to know before a figure: runs that did not end well, and what may be claimed."""
+    complete = [part for part in parts if part.manifest.state is RunState.COMPLETE]
+    troubles = [
+        Verdict(f"{part.name}: {sentence}", "fail")
+        for part in parts
+        if part not in complete
+        for sentence in (state_sentence(part.manifest), *(one.text for one in part.failures))
+    ]
+    alerts = [
+        Verdict(f"{part.name}: {alert.text}", "fail") for part in parts for alert in health_verdicts(part)
+    ]
+    of_specification = [part for part in parts if part.manifest.conditions.of_specification]
+    conformant = [part.name for part in of_specification if part.standing.conformant]
+    verdicts = [
+        Verdict(f"{len(complete)} of {len(parts)} runs were completed.", "fail" if troubles else "pass"),
+        *troubles,
+        *alerts,
+    ]
+    if of_specification:
+        names = f": {', '.join(conformant)}" if conformant else ""
+        verdicts.append(
+            Verdict(
+                f"{len(conformant)} of {len(of_specification)} runs are conformant with the specification"
+                f"{names}. The conformance page has each deviation.",
+                "pass" if len(conformant) == len(of_specification) else "fail",
+            )
+        )
+    return verdicts
+
+
+def _key_values(parts: Sequence[RunPart]) -> Table:
+    """A line for each key value of each run."""
+    tables = [
+        with_pages(key_values_table(part.name, part.deviation_count, part.measures), part.sections)
+        for part in parts
+    ]
+    return replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
+
+
+def _runs_table(parts: Sequence[RunPart]) -> Table:
+    return rows_table(
+        "cover-runs",
+        "Runs",
+        "Test:<0.5 | Begun:<0.9 | Ended:<0.9 | How it ended:<0.7 | Deviations:^0.6 | "
+        "Shall-requirements:<1.8 | Test ID No.:<1.3",
+        (_run_row(part) for part in parts),
+    )
+
+
+def _run_row(part: RunPart) -> Cells:
+    manifest = part.manifest
+    count = part.deviation_count
+    return (
+        part.name,
+        date_and_time(manifest.started_at),
+        date_and_time(manifest.ended_at),
+        Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
+        Cell(str(count), float(count), link="conformance"),
+        part.standing.requirements or "not a test of PTS",
+        manifest.test_id,
+    )

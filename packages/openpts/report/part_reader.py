@@ -4,21 +4,53 @@ Reading and judging a run of a day takes seconds of a processor's time, and the 
 to do with each other. How long a record takes is not known before, so the largest goes first.
 """
 
+import hashlib
+import os
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Final, NamedTuple, cast
 
 import msgspec
 
+import openpts
 from openpts.errors import RecordError
+from openpts.kept_files import KeptKind
+from openpts.plugins import Kind, offers
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.writer import DATABASE_NAME
-from openpts.report.kept_parts import PARTS
+from openpts.report.record_files import RecordFile
 from openpts.report.run_part import RunPart, part_of
 from openpts.report.sources import read_for_report
+
+PARTS: Final = KeptKind("parts", most_bytes=200_000_000)
+
+
+def part_digest(folder: Path, test: str, report_date: str, files: Sequence[RecordFile]) -> str | None:
+    """Digest of all that the part of a run folder depends on; None where no part of it is to be kept."""
+    offer = offers(Kind.PROCEDURE).get(test)
+    if PARTS.folder is None or (offer is not None and not offer.package.is_own):
+        return None
+    digest = _all_else().copy()
+    of_record = [f"{file.name} {file.sha256}" for file in files]
+    digest.update("\0".join([os.fsdecode(folder), report_date, *of_record]).encode(errors="surrogateescape"))
+    return digest.hexdigest()
+
+
+@cache
+def _all_else() -> "hashlib._Hash":
+    """Digest of openpts: of each of its files where it is, how large, and when it was changed."""
+    digest = hashlib.sha256(sys.version.encode())
+    home = Path(openpts.__file__).parent.parent
+    for package in sorted(home.glob("openpts*")):
+        for path in sorted(package.rglob("*")):
+            if path.suffix != ".pyc":
+                status = path.lstat()
+                digest.update(f"{path} {status.st_size} {status.st_mtime_ns}\0".encode())
+    return digest
 
 
 class RequestedPart(NamedTuple):

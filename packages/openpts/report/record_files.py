@@ -1,8 +1,9 @@
-"""The files that a report rests on, with their checksums: records, single I/Os, plans, descriptions."""
+"""The files that a report rests on, with their checksums; their page; what an earlier report left."""
 
 import hashlib
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -11,12 +12,56 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import RecordError, failing_as
+from openpts.escaped_text import visible_line
 from openpts.output_files import BATCH_NAME
 from openpts.ownership import CLAIM_NAME
 from openpts.record.batch import INDEX_NAME, is_batch
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME, INPUT_FOLDER, OUTPUT_FOLDER
-from openpts.report.earlier_report import LINE, checksum_of
-from openpts.run_folder_files import check_folder, open_file, read_file, write_files
+from openpts.run_folder_files import check_folder, open_file, read_file, remove_file, write_files
+from openpts_pages.csv_files import FOLDER, csv_name
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Block, Cell, Page, Report, Table, Verdict
+
+LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
+"""A line of SHA256SUMS: a checksum, and the name of its file."""
+
+
+def left_behind(folder: Path, sums: str, name: str, of_data: str, written: Iterable[str]) -> dict[str, str]:
+    """Documents and data of the earlier report that the new one does not write, with their checksums.
+
+    The list may come from another lab: only names that a report of this name could have given count, with
+    ``of_data`` before those of data. The earlier report.json is always among them.
+    """
+    try:
+        lines = os.fsdecode(read_file(folder, sums)).split("\n")
+    except OSError:
+        return {}
+    own = re.compile(rf"{re.escape(name)}\.(json|html|pdf)|{re.escape(of_data)}{FOLDER}/[^/\0]+\.csv")
+    listed = {match[2]: match[1] for line in lines if (match := LINE.fullmatch(line))}
+    new = set(written) - {f"{name}.json"}
+    return {
+        file: checksum
+        for file, checksum in listed.items()
+        if own.fullmatch(file) and file not in new and os.path.lexists(folder / file)
+    }
+
+
+def remove_unchanged(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Remove each that still has its checksum, and return their names. Raises OSError."""
+    unchanged = [name for name, checksum in files.items() if checksum_of(folder, name) == checksum]
+    for name in unchanged:
+        remove_file(folder, name)
+    return unchanged
+
+
+def checksum_of(folder: Path, name: str) -> str:
+    """SHA-256; empty where the file can't be read, or is reached by a link, which no checksum is."""
+    try:
+        with open_file(folder, name) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""
+
 
 SUMS_NAME: Final = "SHA256SUMS"
 _LOG_NAME: Final = f"{DATABASE_NAME}-wal"
@@ -103,3 +148,54 @@ def _record_file(folder: Path, path: Path) -> RecordFile:
         digest = hashlib.file_digest(file, "sha256")
         size_bytes = file.tell()
     return RecordFile(folder, name, size_bytes, digest.hexdigest())
+
+
+def files_page(report: Report, files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> Page:
+    """What the report was made from, and where its tables are as data.
+
+    Of several runs each file is named under the test ID of its folder.
+    """
+    record: tuple[Block, ...] = (_record_table(files, test_ids),) if files else ()
+    return Page(
+        "files",
+        "Files",
+        (
+            Verdict(
+                "openpts verify derives all figures of this report again from the record. SHA256SUMS beside "
+                "the report has the checksums of its files."
+            ),
+            *record,
+            _data_table(report),
+        ),
+    )
+
+
+def _record_table(files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> Table:
+    several = len(test_ids) > 1
+    return rows_table(
+        "files-record",
+        "Files of the record",
+        "File:< | Bytes:0.5 | SHA-256:<2",
+        (
+            (
+                visible_line(f"{test_ids[file.folder]}/{file.name}" if several else file.name),
+                Cell(f"{file.size_bytes:,}", float(file.size_bytes)),
+                file.sha256,
+            )
+            for file in files
+        ),
+    )
+
+
+def _data_table(report: Report) -> Table:
+    """The table of files is left out: it would have to list itself."""
+    return rows_table(
+        "files-data",
+        "Tables and plotted series as data",
+        "File:<1.2 | Table:<2 | Rows:0.4",
+        (
+            (csv_name(table), table.title, Cell(f"{len(table.rows):,}", float(len(table.rows))))
+            for table in report.tables().values()
+        ),
+        note="Comma-separated, UTF-8, full precision; lines that begin with # describe the data.",
+    )

@@ -13,7 +13,7 @@ from openpts.record.health import HealthRecord
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run
 from openpts.run_folder_files import file_name_word
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.verdict import Deviation
 from openpts_pages.model import Report
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")

@@ -1,4 +1,4 @@
-"""One run as a part of a report: the pages made of it, and what the shared pages need of it.
+"""One run as a part of a report: its pages, its figures for machines, merging with other runs.
 
 It holds nothing of the run's steps: so it is small, and can be made in another process.
 """
@@ -9,33 +9,311 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, Final, Literal, NotRequired, TypedDict
 
 import msgspec
+from msgspec import Struct, field
 from msgspec.structs import replace
 
+from openpts.analysis.run_comparison import measured_median
 from openpts.errors import RecordError
 from openpts.plugins import Kind, calling, load, offers
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.judge import the_judge
-from openpts.procedures.kit.red_line import red_line_of
-from openpts.procedures.kit.standing import Standing
+from openpts.procedures.kit.standing import Standing, import_mark, red_line_of, simulation_mark
 from openpts.procedures.registry import in_test_order, procedure_of
-from openpts.record.manifest import Manifest
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.report.imported_run import import_items
-from openpts.report.merge import prefixed
-from openpts.report.purpose_box import PurposeRow, purpose_rows
 from openpts.report.run_conditions_page import run_conditions_page
-from openpts.report.setup_page import setup_page
-from openpts.report.simulated_drive import simulated_time, simulation_items
-from openpts.report.summary import summarize
+from openpts.report.setup_page import (
+    PurposeRow,
+    import_items,
+    purpose_rows,
+    setup_page,
+    simulated_time,
+    simulation_items,
+)
 from openpts.units import format_capacity
+from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.verdict import Better, Deviation
 from openpts_pages.kit import Required
-from openpts_pages.measure import Measured
-from openpts_pages.model import Figure, Page, Section, Table, Verdict
-from openpts_pages.plots.stacked_panels import with_aligned_panels
+from openpts_pages.measure import Measured, measure_figures
+from openpts_pages.model import Answer, Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
+from openpts_pages.plots.axes import with_aligned_panels
 from openpts_pages.texts import capitalised, fact_text
+
+
+def merged_page(pages: Sequence[tuple[str, Page]]) -> Page:
+    """One page of the same page of several runs, each with its run's name; a single one stays as it is.
+
+    Tables with the same id are merged row by row, equal sentences are shown once. Figures and their tables
+    belong to one run: they keep its name in their titles and ids.
+    """
+    first = pages[0][1]
+    if len(pages) == 1:
+        return first
+    names = tuple(name for name, _ in pages)
+    merging = _Merging(names)
+    for name, page in pages:
+        merging.add(name, page)
+    return replace(first, blocks=merging.blocks(), mandatory=any(page.mandatory for _, page in pages))
+
+
+def prefixed(section: Section, prefix: str) -> Section:
+    """The section with ids of its own, where a report has the same test twice."""
+    pages = tuple(
+        replace(
+            page, id=f"{prefix}{page.id}", blocks=tuple(_with_prefix(block, prefix) for block in page.blocks)
+        )
+        for page in section.pages
+    )
+    return replace(section, test=f"{prefix}{section.test}", pages=pages)
+
+
+def _with_prefix(block: Block, prefix: str) -> Block:
+    match block:
+        case Table():
+            return replace(block, id=f"{prefix}{block.id}")
+        case Figure():
+            return replace(
+                block,
+                id=f"{prefix}{block.id}",
+                table_id=f"{prefix}{block.table_id}",
+                detail_table_id=f"{prefix}{block.detail_table_id}" if block.detail_table_id else "",
+                contour_table_id=f"{prefix}{block.contour_table_id}" if block.contour_table_id else "",
+                zoom_group=f"{prefix}{block.zoom_group}" if block.zoom_group else "",
+            )
+        case Repeat(table_id):
+            return Repeat(f"{prefix}{table_id}")
+        case _:
+            return block
+
+
+class _Rows(Struct):
+    """The rows of a table as the runs came: each with the names of the runs that have it."""
+
+    table: Table
+    rows: list[tuple[Row, list[str]]] = field(default_factory=list)
+
+    def add(self, name: str, table: Table) -> None:
+        """New rows go beside rows of the same head, otherwise where their run has them."""
+        place = 0
+        for row in table.rows:
+            found = next((n for n, (known, _) in enumerate(self.rows) if known == row), None)
+            if found is not None:
+                names = self.rows[found][1]
+                if name not in names:
+                    names.append(name)
+                place = found + 1
+                continue
+            likes = [n for n, (known, _) in enumerate(self.rows) if known.head.text == row.head.text]
+            place = likes[-1] + 1 if likes else place
+            self.rows.insert(place, (row, [name]))
+            place += 1
+
+    def merged(self, all_names: Sequence[str]) -> Table:
+        """The table; rows that not all runs have name theirs."""
+        rows = tuple(
+            row if len(names) == len(all_names) else replace(row, head=_named(row.head, names))
+            for row, names in self.rows
+        )
+        return replace(self.table, rows=rows)
+
+
+def _named(head: Cell, names: Sequence[str]) -> Cell:
+    return replace(head, text=f"{head.text} ({', '.join(names)})")
+
+
+class _Merging(Struct):
+    """Blocks of pages in the order in which they came; tables by their ids, sentences by their text."""
+
+    all_names: Sequence[str]
+    tables: dict[str, _Rows] = field(default_factory=dict)
+    sentences: dict[Verdict, list[str]] = field(default_factory=dict)
+    order: list[Block | str] = field(default_factory=list)
+
+    def add(self, name: str, page: Page) -> None:
+        """Take in the page of one more run."""
+        own = {block.table_id for block in page.blocks if isinstance(block, Figure)}
+        place = 0
+        for block in page.blocks:
+            place = self._add_block(name, block, place, alone=isinstance(block, Table) and block.id in own)
+
+    def blocks(self) -> tuple[Block, ...]:
+        """What the merged page shows."""
+        return tuple(self._block(entry) for entry in self.order)
+
+    def _add_block(self, name: str, block: Block, place: int, *, alone: bool) -> int:
+        """Adds a block of one run; returns the place for the next block of the same page."""
+        match block:
+            case Table() if not alone:
+                known = block.id in self.tables
+                self.tables.setdefault(block.id, _Rows(block)).add(name, block)
+                return self.order.index(block.id) + 1 if known else self._insert(block.id, place)
+            case Verdict():
+                known = block in self.sentences
+                self.sentences.setdefault(block, []).append(name)
+                return self.order.index(block) + 1 if known else self._insert(block, place)
+            case Table():
+                return self._insert(replace(_of_run(block, name), title=f"{name}: {block.title}"), place)
+            case Figure():
+                return self._insert(replace(_of_run(block, name), number=f"{block.number} {name}"), place)
+            case Repeat():
+                return self._insert(_of_run(block, name), place)
+            case Answer():
+                return self._insert(block, place)
+
+    def _insert(self, entry: Block | str, place: int) -> int:
+        """Inserts behind the blocks that other runs have at this place; returns the place after it."""
+        while place < len(self.order) and not isinstance(self.order[place], str):
+            place += 1
+        self.order.insert(place, entry)
+        return place + 1
+
+    def _block(self, entry: Block | str) -> Block:
+        if isinstance(entry, str):
+            return self.tables[entry].merged(self.all_names)
+        if isinstance(entry, Verdict):
+            names = self.sentences[entry]
+            said_by_all = len(names) == len(self.all_names)
+            return entry if said_by_all else replace(entry, text=f"{', '.join(names)}: {entry.text}")
+        return entry
+
+
+def _of_run(block: Table | Figure | Repeat, name: str) -> Table | Figure:
+    return _with_prefix(block, f"{name.lower().replace(' ', '-')}-")  # type: ignore[return-value]
+
+
+SCHEMA: Final = "openpts.run/1"
+SCHEMA_OF_RUNS: Final = "openpts.runs/1"
+
+
+class ComponentFigures(TypedDict):
+    """A source of uncertainty: a standard uncertainty in the measure's unit.
+
+    ``degrees_of_freedom`` are None where they are infinite.
+    """
+
+    name: str
+    standard: float
+    degrees_of_freedom: float | None
+
+
+class UncertaintyFigures(TypedDict):
+    """A budget by the GUM, in the measure's unit: ``expanded`` is for 95 %."""
+
+    standard: float
+    expanded: float
+    coverage_factor: float
+    degrees_of_freedom: float | None
+    components: list[ComponentFigures]
+
+
+class MeasureFigures(TypedDict):
+    """A measure: ``value`` is None where it is not known, and ``note`` or ``state`` says why.
+
+    ``uncertainty`` is None where none is stated; ``uncertainty_note`` says why, or in what part
+    of its time the host was the limit.
+    """
+
+    label: str
+    unit: str
+    value: float | None
+    better: Better
+    note: str
+    state: str | None
+    stands_in: bool
+    repeats: Any
+    uncertainty: UncertaintyFigures | None
+    uncertainty_note: str
+
+
+class GapFigures(TypedDict):
+    """Times without I/O before steps, ns."""
+
+    median: float
+    max: float
+
+
+class RunFigures(TypedDict):
+    """What ``--json`` of a run has, of any test; run.schema.json of the manual. A test adds keys of its own.
+
+    ``simulated`` and ``imported`` are the marks of such runs, ``profile`` is enterprise or client.
+    ``verdict`` and ``limits`` are there if the run was ordered with a limits file, ``reports`` in what
+    commands print: the documents that they made. ``error`` and ``exit_code`` are those of a command that
+    ends with one, such as a failed limit.
+    """
+
+    schema: Literal["openpts.run/1"]
+    simulated: str | None
+    imported: str | None
+    run: str
+    test_id: str
+    test: str
+    profile: str
+    labels: dict[str, str]
+    state: RunState
+    state_reason: str | None
+    target: TargetFacts
+    seed: int
+    measures: dict[str, MeasureFigures]
+    gaps_ns: GapFigures | None
+    deviations: list[Deviation]
+    verdict: NotRequired[Judgement]
+    limits: NotRequired[list[JudgedLimit]]
+    reports: NotRequired[list[str]]
+    error: NotRequired[str]
+    exit_code: NotRequired[int]
+
+
+class RunsFigures(TypedDict):
+    """What ``--json`` of a report on several runs has; ``reports`` are the documents on all of them."""
+
+    schema: Literal["openpts.runs/1"]
+    runs: list[RunFigures]
+    reports: list[str]
+
+
+def summarize(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
+    """A JSON-ready summary; latencies in ms, gaps in ns, shares in per cent.
+
+    ``content`` is what the run's test adds to its report, where that was made already.
+    """
+    manifest = run.manifest
+    content = content or procedure_of(manifest.conditions.test).report(run)
+    return {
+        "schema": SCHEMA,
+        "simulated": simulation_mark(manifest.target) or None,
+        "imported": import_mark(manifest) or None,
+        "run": str(run.folder),
+        "test_id": manifest.test_id,
+        "test": manifest.conditions.test,
+        "profile": manifest.conditions.drive_class,
+        "labels": manifest.people.labels,
+        "state": manifest.state,
+        "state_reason": manifest.state_reason,
+        "target": msgspec.to_builtins(manifest.target),
+        "seed": manifest.conditions.seed,
+        **content.figures(),
+        "measures": measure_figures(content.measures),
+        **_judged(run, content),
+        "gaps_ns": _gaps(run),
+        "deviations": msgspec.to_builtins(run.ledger),
+    }
+
+
+def _judged(run: Run, content: ReportContent) -> dict[str, Any]:
+    judge = the_judge()
+    return {} if judge is None else judge.part("figures")(run, content)
+
+
+def _gaps(run: Run) -> dict[str, float] | None:
+    gaps = [step.sample.gap_ns or 0 for step in run.with_gaps]
+    return {"median": measured_median(gaps, Better.LOWER), "max": max(gaps)} if gaps else None
+
 
 Applied = tuple[int, int]
 """Thread count and queue depth."""

@@ -1,16 +1,139 @@
-"""The set-up page: all that PTS 5.1 to 5.4 require, each with the place it was read from."""
+"""The set-up page: all that PTS 5.1 to 5.4 require, a simulated drive, an imported run, the purpose."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from textwrap import wrap
+from typing import Final
 
 from openpts.procedures.kit.header import NO_REFERENCE_PLATFORM, date_and_time, of_cycle, target_kind
+from openpts.procedures.kit.standing import simulation_name
 from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.condition_rows import condition_rows
-from openpts.report.imported_run import import_tables
-from openpts.report.simulated_drive import is_shown_as_geometry, simulation_tables
-from openpts.units import format_capacity
+from openpts.units import format_capacity, format_duration, format_significant
+from openpts.vocabulary.facts import Facts, Purpose, SimulationFacts, declared_rows
 from openpts_pages.facts_table import remaining, sourced, sourced_table
-from openpts_pages.model import Page, Table
-from openpts_pages.texts import NOT_STATED
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Cell, Page, Table
+from openpts_pages.texts import NOT_STATED, brief, fact_text, value_text
+
+_GEOMETRY: Final = "geometry_"
+_LINE: Final = 200
+_PRESET: Final = "preset"
+_ASSUMED: Final = "assumed: nothing published supports it"
+
+
+def is_shown_as_geometry(engine_fact: str) -> bool:
+    """Whether the table of the simulated drive has this fact of the engine."""
+    return engine_fact.startswith(_GEOMETRY)
+
+
+def simulation_items(run: Run) -> list[tuple[str, str]]:
+    """Rows of the cover; none for a drive that exists."""
+    simulation = run.manifest.target.simulation
+    if simulation is None:
+        return []
+    return [
+        ("Simulation", f"{simulation_name(simulation)}, seed {simulation.seed}: {_size_text(simulation)}"),
+        ("Assumed parameters", f"{len(simulation.assumed)}, see the set-up page"),
+    ]
+
+
+def simulated_time(run: Run) -> str:
+    """Time that passed for the drive, whose clock stands still between steps; empty for one that exists."""
+    if run.manifest.target.simulation is None:
+        return ""
+    samples = [step.sample for step in run.steps]
+    simulated_ns = samples[-1].started_ns + samples[-1].elapsed_ns - samples[0].started_ns if samples else 0
+    return f"{format_duration(simulated_ns)}, from the first step to the last"
+
+
+def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
+    """The table of the set-up page; none for a drive that exists."""
+    simulation = manifest.target.simulation
+    if simulation is None:
+        return ()
+    return (
+        sourced_table(
+            "setup-simulation",
+            "Simulated drive",
+            [
+                ("Preset", simulation.preset, _PRESET),
+                ("Represents", simulation.summary, _PRESET),
+                ("Model", simulation.model, _PRESET),
+                ("Simulated part", _size_text(simulation), "scale"),
+                ("Scale", _scale_text(simulation.scale), "target"),
+                ("Seed of the drive", str(simulation.seed), "target"),
+                *_geometry_rows(manifest.engine),
+                *_assumed_rows(simulation),
+            ],
+            note="Times and counts of steps are those of the whole drive: simulated values times the scale. "
+            "Response times are as simulated; percentiles are of the simulated I/Os only.",
+        ),
+    )
+
+
+def _scale_text(scale: int) -> str:
+    return (
+        "1:1: each page is simulated" if scale == 1 else f"1:{scale}: one simulated page represents {scale:,}"
+    )
+
+
+def _size_text(simulation: SimulationFacts) -> str:
+    return f"{format_capacity(simulation.simulated_bytes)} ({simulation.simulated_bytes:,} bytes) simulated"
+
+
+def _geometry_rows(engine: Facts) -> Iterator[tuple[str, str, str]]:
+    for name, fact in engine.items():
+        if is_shown_as_geometry(name):
+            label = name.removeprefix(_GEOMETRY).replace("_", " ")
+            yield f"Geometry: {label}", value_text(fact), fact.source
+
+
+def _assumed_rows(simulation: SimulationFacts) -> Iterator[tuple[str, str, str]]:
+    """A row for each part of the model: a list of dozens of dotted names could not be read."""
+    if not simulation.assumed:
+        yield "Assumed parameters", "none", _PRESET
+    parts: dict[str, list[str]] = defaultdict(list)
+    for name in simulation.assumed:
+        part, _, last = name.rpartition(".")
+        parts[part].append(last)
+    for part, names in parts.items():
+        of_part = brief(part.partition(".")[2] or part or "drive")
+        for line in wrap(", ".join(names), _LINE):
+            yield f"Assumed: {of_part}", line, _ASSUMED
+
+
+_NOTE = "Nothing in this run was measured by openpts. What the source does not state is n/a."
+
+
+def import_items(manifest: Manifest) -> list[tuple[str, str]]:
+    """The row of the cover; none for a run that openpts measured."""
+    imported = manifest.imported
+    return [] if imported is None else [("Imported", f"{imported.file}, {imported.form} of {imported.tool}")]
+
+
+def import_tables(manifest: Manifest) -> tuple[Table, ...]:
+    """The table of the set-up page; none for a run that openpts measured."""
+    imported = manifest.imported
+    if imported is None:
+        return ()
+    return (
+        sourced_table(
+            "setup-imported",
+            "Imported results",
+            [
+                ("Program", imported.tool, imported.file),
+                ("Form", imported.form, imported.file),
+                ("SHA-256 of the file", imported.sha256, f"input/{imported.kept_as} in the run folder"),
+                *(("Not stated", text, imported.file) for text in imported.missing),
+                *((name, text, "as the file states it") for name, text in imported.stated),
+            ],
+            note=_NOTE,
+        ),
+    )
+
 
 _HOST = (
     ("Manufacturer and model", "system"),
@@ -164,3 +287,98 @@ def _parameters(manifest: Manifest) -> Table:
 
 def _of_either(label: str, manifest: Manifest, key: str) -> tuple[str, str, str]:
     return sourced(label, manifest.dut if key in manifest.dut else manifest.host, key)
+
+
+PurposeRow = tuple[str, str, Cell]
+"""Label, what was declared, and what the run shows of it."""
+
+_TB: Final = 10**12
+
+
+def purpose_rows(run: Run) -> tuple[PurposeRow, ...]:
+    """A row for everything declared; none if nothing was."""
+    purpose = run.manifest.purpose
+    return tuple(
+        (label, text, _IN_RUN[key](run, purpose) if key in _IN_RUN else Cell(""))
+        for key, label, text in declared_rows(purpose)
+    )
+
+
+def purpose_tables(named: Iterable[tuple[str, Sequence[PurposeRow]]]) -> tuple[Table, ...]:
+    """One box of the runs of a report, by their names; none if nothing was declared."""
+    rows: dict[tuple[str, str], list[tuple[str, Cell]]] = {}
+    for name, of_run in named:
+        for label, text, shown in of_run:
+            rows.setdefault((label, text), []).append((name, shown))
+    if not rows:
+        return ()
+    return (
+        rows_table(
+            "cover-purpose",
+            "Purpose, as declared by the operator",
+            "Item:< | Declared:<1.9 | Measured:<1.3",
+            ((label, text, _joined(of)) for (label, text), of in rows.items()),
+        ),
+    )
+
+
+def _joined(shown: Sequence[tuple[str, Cell]]) -> Cell:
+    if len(shown) == 1:
+        return shown[0][1]
+    texts = [f"{name}: {cell.text}" for name, cell in shown if cell.text]
+    return Cell("; ".join(texts), tone=max((cell.tone for _, cell in shown), key=bool))
+
+
+def _load(run: Run, _purpose: Purpose) -> Cell:
+    samples = [step.sample for step in run.steps]
+    if not samples:
+        return Cell("")
+    under_load_ns = sum(sample.elapsed_ns for sample in samples if not sample.step.is_idle)
+    whole_ns = samples[-1].started_ns + samples[-1].elapsed_ns - samples[0].started_ns
+    return Cell(f"{100 * under_load_ns / whole_ns:.0f} % of the run" if whole_ns > 0 else "")
+
+
+def _temperatures(run: Run, purpose: Purpose) -> Cell:
+    series = run.telemetry_series.get("temperature_c")
+    if series is None:
+        return Cell("no temperature was sampled", tone="missing")
+    measured, (low, high) = (
+        (min(series.values), max(series.values)),
+        sorted(purpose.declared["temperature_c"]),
+    )
+    is_inside = low <= measured[0] and measured[1] <= high
+    return Cell(
+        f"{measured[0]:g} to {measured[1]:g} °C{'' if is_inside else ': outside of it'}",
+        tone="" if is_inside else "fail",
+    )
+
+
+def _written_bytes(run: Run) -> int:
+    return sum(step.sample.write.bytes for step in run.steps)
+
+
+def _writes(run: Run, purpose: Purpose) -> Cell:
+    written_tb = _written_bytes(run) / _TB
+    share_pct = format_significant(100 * written_tb / purpose.declared["rated_tbw"])
+    return Cell(f"{written_tb:,.3f} TB written = {share_pct} % of them")
+
+
+def _drive_writes(run: Run, _purpose: Purpose) -> Cell:
+    fills = _written_bytes(run) / run.manifest.target.user_capacity_bytes
+    return Cell(f"{fills:.2f} drive writes in this run")
+
+
+def _firmware(run: Run, purpose: Purpose) -> Cell:
+    own, latest = fact_text(run.manifest.dut, "firmware", ""), purpose.declared["firmware"].version
+    if not own:
+        return Cell("the drive reports no firmware version", tone="missing")
+    return Cell("the drive has it") if own == latest else Cell(f"the drive has {own}", tone="fail")
+
+
+_IN_RUN: Final[Mapping[str, Callable[[Run, Purpose], Cell]]] = {
+    "duty_pct": _load,
+    "temperature_c": _temperatures,
+    "rated_tbw": _writes,
+    "rated_dwpd": _drive_writes,
+    "firmware": _firmware,
+}

@@ -1,7 +1,7 @@
-"""What a report is made from: a run folder, a suite of them, or several."""
+"""What a report is made from, and when it was made, without a clock."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -92,3 +92,13 @@ def _has_record(whole: Path, name: str, what: str) -> bool:
         check_folder(whole, name)
         return os.path.lexists(whole / name / DATABASE_NAME)
     return False
+
+
+def default_date(run: Run) -> str:
+    """The end of the run, or its start where it never ended: the same record gives the same bytes."""
+    return date_of([run.manifest])
+
+
+def date_of(manifests: Iterable[Manifest]) -> str:
+    """The same of several runs: that of the last."""
+    return max(manifest.ended_at or manifest.started_at for manifest in manifests)

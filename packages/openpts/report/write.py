@@ -17,23 +17,26 @@ from msgspec.structs import replace
 from openpts.errors import RecordError, failing_as
 from openpts.output_files import write_outputs
 from openpts.report.build import report_of
-from openpts.report.earlier_report import left_behind, remove_unchanged
-from openpts.report.kept_parts import part_digest
-from openpts.report.part_reader import RequestedPart, begin_parts, parts_as_made, unpacked_part
-from openpts.report.record_files import SUMS_NAME, RecordFile, names_in, record_files
+from openpts.report.part_reader import RequestedPart, begin_parts, part_digest, parts_as_made, unpacked_part
+from openpts.report.record_files import (
+    SUMS_NAME,
+    RecordFile,
+    left_behind,
+    names_in,
+    record_files,
+    remove_unchanged,
+)
 from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
-from openpts.report.sources import ReportSource
-from openpts.report.times import date_of
+from openpts.report.sources import ReportSource, date_of
 from openpts_pages.csv_files import FOLDER, csv_files
 from openpts_pages.html import render_html
 from openpts_pages.model import Report, Table, Verdict
 from openpts_pages.pdf import render_pdf
 from openpts_pages.plots.svg import DrawingPool, draw_figures
 from openpts_pages.plots.worker_processes import worker_processes
-from openpts_pages.style import Style
-from openpts_pages.summary_table import KEY_VALUES_ID
+from openpts_pages.style import KEY_VALUES_ID, Style
 
 REPORT_NAME = "report"
 _MOST_NAMED: Final = 3

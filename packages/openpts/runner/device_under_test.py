@@ -5,14 +5,13 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.guard import open_target
-from openpts.device.purge.method import Progress
+from openpts.device.guard.usage import drive_claimed
+from openpts.device.purge.methods import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
-from openpts.device.targets.scheme import has_scheme, scheme_of
-from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
+from openpts.device.targets.target import BlockTarget, FileTarget, has_scheme, parse_target, scheme_of
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -21,13 +20,11 @@ from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.facts import Facts, HealthReading, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.purge import Consent, PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
+from openpts.vocabulary.verdict import Deviation
 
 
 class DeviceUnderTest(Protocol):

@@ -15,7 +15,7 @@ from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.replay import Interruption, ResumePoint
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.requests import Apply, DriverAnswer, DriverRequest, ReadHealth, Script
 
 if TYPE_CHECKING:

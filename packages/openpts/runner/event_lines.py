@@ -12,8 +12,8 @@ from msgspec import Meta, Struct
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
 from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.limit import JudgedLimit
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.power_cut import Cut
+from openpts.vocabulary.power import Cut
+from openpts.vocabulary.sample import Phase
 
 VERSION: Final = "1.0"
 """Major and minor: kinds and fields that are added raise the minor one, all else the major one."""

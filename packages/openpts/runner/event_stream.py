@@ -7,21 +7,44 @@ from typing import Any, Final
 import msgspec
 from msgspec import Struct, field
 
-from openpts.analysis.figures import Figures
-from openpts.analysis.limited_seconds import evidence_words
+from openpts.analysis.host_limits import evidence_words
+from openpts.analysis.latency import Figures
 from openpts.planning.dry_run import PlannedApply
 from openpts.runner import event_lines as lines
 from openpts.runner import events
 from openpts.runner.event_lines import EventLine, utc_now
-from openpts.runner.events import Event
+from openpts.runner.events import Event, Ticked
 from openpts.runner.progress import MAY_END_SOONER, RunProgress
-from openpts.runner.recent_rate import RecentRate
 from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text, what_to_do
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.document import filled
 from openpts.vocabulary.facts import fact_of
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import OperationSample, Sample
+from openpts.vocabulary.sample import OperationSample, Phase, Sample, StepPlace
+
+_OVER_NS = NS_PER_S
+
+
+class RecentRate(Struct):
+    """Rates over the last second of a step, or little more, on the engine's clock."""
+
+    iops: float = 0.0
+    bytes_per_s: float = 0.0
+    _place: StepPlace | None = None
+    _last: tuple[int, int, int] = (0, 0, 0)
+
+    def take(self, tick: Ticked) -> bool:
+        """Whether a second has passed since the rates were counted last, so that they are new."""
+        progress = tick.progress
+        now = (progress.step_elapsed_ns, progress.ios, progress.bytes)
+        if tick.place != self._place:
+            self._place, self._last = tick.place, now
+        passed_ns, ios, transferred = (value - last for value, last in zip(now, self._last, strict=True))
+        if passed_ns < _OVER_NS:
+            return False
+        self._last = now
+        self.iops, self.bytes_per_s = ios * NS_PER_S / passed_ns, transferred * NS_PER_S / passed_ns
+        return True
+
 
 _PURGE_TOLD_EACH_S: Final = 1.0
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)

@@ -5,22 +5,20 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from openpts.analysis.limited_seconds import HostLimit
+from openpts.analysis.host_limits import HostLimit
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest, RunState
 from openpts.runner.healing import Healing
 from openpts.vocabulary.command_run import CommandRequest, CommandRun, FileSystemReport
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.limit import JudgedLimit
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.power_cut import Cut
+from openpts.vocabulary.power import Cut
 from openpts.vocabulary.requests import Apply, CycleFinished
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample, StepPlace
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.verdict import SteadyStateReport
+from openpts.vocabulary.verdict import Deviation, SteadyStateReport
 
 
 class Event(Struct, frozen=True):

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from openpts import hooks
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.drive_claim import drive_claimed
+from openpts.device.guard.usage import drive_claimed
 from openpts.device.journalled_drive import is_drive
 from openpts.device.targets.target import BlockTarget, Target
 from openpts.errors import OpenptsError, RefusedError

@@ -15,21 +15,24 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest, RequestedSettings, RunState
-from openpts.runner.attempt import attempt_here
-from openpts.runner.continued_run import Continuation
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import driver_of
-from openpts.runner.resumed_run import Resumption
+from openpts.runner.resumed_run import Continuation, Resumption, attempt_here
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind, fact_of
+from openpts.vocabulary.facts import (
+    DescribedDrive,
+    Facts,
+    People,
+    Purpose,
+    Scenario,
+    TargetFacts,
+    TargetKind,
+    fact_of,
+)
 from openpts.vocabulary.hook import HOOK_LIMIT_S
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.purpose import Purpose
-from openpts.vocabulary.tuning import Scenario
+from openpts.vocabulary.purge import Consent, PurgeChoice
 
 _SERIAL_DIGITS: Final = 4
 # Drives of one name may begin in one second; these digits are random.

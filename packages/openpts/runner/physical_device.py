@@ -9,12 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.drive_claim import owner_note
+from openpts.device.guard.usage import owner_note
 from openpts.device.identity.identity import dut_facts
 from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
 from openpts.device.link.nearby_cpus import cpus_near
-from openpts.device.nvme.nvme_generic import open_nvme_generic
-from openpts.device.purge.method import Progress
+from openpts.device.nvme.nvme_admin import open_nvme_generic
+from openpts.device.purge.methods import Progress
 from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
@@ -30,12 +30,18 @@ from openpts.hooks import health_of
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import (
+    Facts,
+    HealthReading,
+    PurgeReport,
+    TargetFacts,
+    TargetKind,
+    WriteCacheReport,
+)
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
+from openpts.vocabulary.verdict import Deviation
 
 
 def pinned_near(target: OpenTarget, options: NativeOptions, first_thread: int = 0) -> NativeOptions:

@@ -29,11 +29,18 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+from openpts.vocabulary.sample import Phase, Sample, phase_text
+from openpts.vocabulary.stimulus import (
+    ByteAmount,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
+    Steady,
+    Step,
+    StopRule,
+)
 
 
 class StepCounts(Struct, frozen=True):

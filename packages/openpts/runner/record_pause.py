@@ -10,9 +10,8 @@ from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.events import Event, Listener, RecordDelayed, RunGoesOn, RunPaused
 from openpts.runner.step_faults import step_deviation
 from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.deviation import StepDeviation
-from openpts.vocabulary.phase import StepPlace
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Sample, StepPlace
+from openpts.vocabulary.verdict import StepDeviation
 
 _POLL_S: Final = 1.0
 _LEAST_NS: Final = NS_PER_S

@@ -11,7 +11,6 @@ from openpts.errors import RecordError
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.vocabulary.phase import Phase, StepPlace, phase_text
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -25,7 +24,7 @@ from openpts.vocabulary.requests import (
     Script,
     SetWriteCache,
 )
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Phase, Sample, StepPlace, StepState, phase_text
 from openpts.vocabulary.stimulus import Step
 
 BEFORE_THE_FIRST: Final = StepPlace(0, Phase.WIPC, 1, 0)

@@ -8,11 +8,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.device.targets.free_space import SpaceNeed, check_space
-from openpts.device.targets.scheme import scheme_of
+from openpts.device.targets.target import scheme_of
 from openpts.engine.options import CaptureSettings, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError, failing_as
-from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import (
+    AssumedDrive,
     Ending,
     PlannedApply,
     capture_bytes,
@@ -23,11 +23,9 @@ from openpts.planning.dry_run import (
 from openpts.record.writer import capture_folder
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.units import NS_PER_S, format_block_size, format_capacity
-from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.placement import Segments, Zones
 from openpts.vocabulary.requests import Script
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import ReducibleData, Segments, Step, Stimulus, Zones
 
 MOST_SEGMENTS: Final = 65_536
 """Each thread keeps a table of their starts."""

@@ -1,4 +1,4 @@
-"""A run that was cut off and continues: what of it stands, and how its device is restored.
+"""A run that goes on, or follows a finished one: what stands, and how its device gets back there.
 
 A run that begins has the same interface, so that nothing else asks which it is. The script of one that goes
 on is answered from the record up to there, then driven as in any run. A drive that exists continues from the
@@ -7,38 +7,223 @@ the rounds; or from the round that was cut, if the operator accepts that or the 
 simulated drive is restored to its state by repeating in virtual time what it did.
 """
 
-from collections.abc import Iterator, Mapping
+import os
+import platform
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import Resumed
+from openpts.engine.options import NativeOptions, Resumed
 from openpts.errors import RecordError, TargetError, UsageError
+from openpts.fields.conditions import Conditions, EarlierRun
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.health import ReadingPoint
-from openpts.record.last_step import LastStep, last_step
+from openpts.procedures.registry import procedure_of
+from openpts.record.database import LastStep, last_step
+from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import Attempt, Manifest, RunState
-from openpts.record.reader import Run, ns_between, read_manifest
+from openpts.record.reader import Run, ns_between, read_manifest, stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
-from openpts.runner.attempt import ended, power_cycles_since
-from openpts.runner.continued_run import bring_back_earlier
 from openpts.runner.device_under_test import DeviceUnderTest
-from openpts.runner.driver import Driver
+from openpts.runner.driver import Driver, driver_of
 from openpts.runner.preparation import Preparation
-from openpts.runner.replay import Interruption, ResumePoint, cut_of, resumed
-from openpts.runner.restored_drive import other_identity, repeat
+from openpts.runner.replay import Interruption, ReplayedRequest, ResumePoint, cut_of, resumed
+from openpts.runner.resource_check import demand_of, interval_ns
 from openpts.runner.script_runner import RecordedPrefix, ScriptRunner
-from openpts.units import format_count, format_duration
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import CaptureReport
-from openpts.vocabulary.health import HealthReading
+from openpts.system_files import SystemRoots, boot_id
+from openpts.units import format_capacity, format_count, format_duration
+from openpts.vocabulary.facts import CaptureReport, Facts, HealthReading, PurgeReport, fact_of
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.verdict import Deviation
+
+_IDENTITY: Final = ("serial", "model", "firmware")
+_POLL_S: Final = 1.0
+
+
+def other_identity(then: Manifest, now: Manifest) -> list[str]:
+    """What a drive is known by and is not as in the record, each in words; nothing for the same drive."""
+    before, found = _identity(then), _identity(now)
+    return [
+        f"{name} {found[name]} instead of {before[name]}" for name in before if found[name] != before[name]
+    ]
+
+
+def _identity(manifest: Manifest) -> dict[str, str]:
+    """What must be as it was; of a simulated drive all that it is made from."""
+    target, dut = manifest.target, manifest.dut
+    return {
+        **{name: (fact.value or "none") if (fact := dut.get(name)) else "none" for name in _IDENTITY},
+        "kind": target.kind,
+        "capacity": f"{format_capacity(target.user_capacity_bytes)} ({target.user_capacity_bytes} B)",
+        "LBA size": f"{target.sector_bytes} B",
+        "simulation": str(target.simulation),
+    }
+
+
+def repeat(
+    requests: Iterable[ReplayedRequest],
+    run: Run,
+    engine: CapturingEngine,
+    preparation: Preparation,
+    verb: str,
+) -> None:
+    """Carry out again what the record has of a simulated drive, and hold the figures against it.
+
+    Raises RecordError if they are others: another version computed them. ``verb`` is what can't be done then.
+    """
+    samples = {step.place: step.sample for step in run.steps}
+    for answered in requests:
+        match answered.request:
+            case Purge(needed=True):
+                preparation.purge(lambda _share, _text: None)
+            case SetWriteCache(enabled):
+                preparation.write_cache(enabled)
+            case Apply(steps=steps):
+                engine.submit(steps)
+                for stored in (samples[place] for place in answered.places):
+                    while (again := engine.poll(_POLL_S)) is None:
+                        pass
+                    if _figures(again) != _figures(stored):
+                        raise RecordError(
+                            f"can't {verb} {run.folder}: this version of openpts computes other figures of "
+                            f"{stored.step} than its record has; run the test again"
+                        )
+            case _:
+                pass
+
+
+def _figures(sample: Sample) -> tuple[object, ...]:
+    """Figures by which two simulations of one step are compared: they must be equal."""
+    times = sample.started_ns, sample.elapsed_ns, sample.gap_ns
+    return times, sample.operations, sample.streams, sample.state
+
+
+_WRITTEN: Final = "host_write_bytes"
+_LATE_SHARE: Final = 0.001
+"""Of the capacity: by so much the log of a drive may lag behind, or be rounded."""
+
+
+class Continuation(Struct, frozen=True):
+    """The finished ``run`` that is continued; ``rest_ns`` is None unless the operator gave it."""
+
+    run: Run
+    rest_ns: int | None = None
+
+    def conditions(self, test: Procedure, seed: int) -> Conditions:
+        """Conditions of the continued run, numbered on. Raises RecordError where it can't be continued."""
+        found: Conditions = test.part("continuation").following(self.run, self.rest_ns or 0, seed)
+        return found
+
+    def check(self, now: Manifest, log: Mapping[str, float]) -> None:
+        """Raises TargetError for another drive, or one that was written since; ``log`` is the drive's own.
+
+        Raises UsageError where the operator wants what the run's data, or this drive, does not allow.
+        """
+        then, folder = self.run.manifest, self.run.folder
+        if others := other_identity(then, now):
+            raise TargetError(
+                f"can't continue {folder} on {now.target.path}: it is not the drive of that run: "
+                f"{', '.join(others)}"
+            )
+        for name, option in (("active_range", "--active-range"), ("data", "--data-pattern")):
+            if getattr(now.conditions, name) != getattr(then.conditions, name):
+                raise UsageError(
+                    f"{option} must be that of {folder}, whose data is read first: leave it out, or begin a "
+                    "new run without --continue"
+                )
+        if now.target.simulation is not None:
+            return
+        if self.rest_ns is not None:
+            raise UsageError("--rest-days is for simulated drives: the data of this one ages by itself")
+        written = [one.reading.values[_WRITTEN] for one in self.run.health if _WRITTEN in one.reading.values]
+        since_bytes = log[_WRITTEN] - written[-1] if written and _WRITTEN in log else 0
+        if since_bytes > _LATE_SHARE * now.target.user_capacity_bytes:
+            raise TargetError(
+                f"can't continue {folder} on {now.target.path}: by its log "
+                f"{format_capacity(int(since_bytes))} were written to it since, so what that run wrote may "
+                "be gone; begin a new run without --continue"
+            )
+
+
+def bring_back_earlier(conditions: Conditions, device: DeviceUnderTest, preparation: Preparation) -> None:
+    """A simulated drive as the runs before left it; nothing for a run that continues none.
+
+    Raises RecordError where one of them is not there, or this version of openpts computes other figures.
+    """
+    after = conditions.earlier_run
+    if after is None or device.facts.simulation is None:
+        return
+    run = stored_run(_folder_of(after))
+    before = run.manifest.conditions
+    bring_back_earlier(before, device, preparation)
+    test = procedure_of(before.test)
+    script = test.script(before, device.facts.user_capacity_bytes)
+    kept = cut_of(script, run, ResumePoint.PROGRAM, driver_of(test).recorded).kept
+    steps = [step for one in kept if isinstance(one.request, Apply) for step in one.request.steps]
+    options = NativeOptions(
+        interval_ns=interval_ns(before.minute_ns), over_read_errors=before.goes_on_over_read_errors
+    )
+    with device.engine(demand_of(steps), before.seed, options, near=False) as engine:
+        repeat(kept, run, engine, preparation, "continue")
+
+
+def _folder_of(after: EarlierRun) -> Path:
+    """Where the run is that was continued. Raises RecordError if it is there no more, or is another one."""
+    folder = Path(after.folder)
+    if not folder.is_dir():
+        raise RecordError(
+            f"can't bring back the simulated drive: {after.run}, which this run continues, is not in "
+            f"{folder} any more; put it back, or run the test again"
+        )
+    if (found := stored_run(folder).manifest.test_id) != after.run:
+        raise RecordError(
+            f"can't bring back the simulated drive: {folder} holds {found} instead of {after.run}; put it "
+            "back, or run the test again"
+        )
+    return folder
+
+
+_POWER_CYCLES: Final = "power_cycles"
+
+
+def attempt_here(software: Facts) -> Attempt:
+    """The attempt that this process begins."""
+    return Attempt(
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        pid=os.getpid(),
+        host=platform.node(),
+        boot_id=boot_id(SystemRoots()) or None,
+        kernel=fact_of(software, "kernel"),
+        openpts=fact_of(software, "test_software"),
+    )
+
+
+def ended(manifest: Manifest, last: LastStep, set_aside: Sequence[PurgeReport]) -> Attempt:
+    """The last attempt of a run that ended early, with how; ``set_aside`` are purges that stand no more."""
+    was_killed, attempt = manifest.state is RunState.RUNNING, manifest.attempts[-1]
+    last_seen = last.stored_at if last.steps > attempt.steps else attempt.started_at
+    return replace(
+        attempt,
+        end=manifest.state,
+        ended_at=last_seen if was_killed else manifest.ended_at,
+        reason="killed, or lost its power" if was_killed else manifest.state_reason,
+        set_aside=tuple(set_aside),
+    )
+
+
+def power_cycles_since(health: Sequence[HealthRecord], now: HealthReading) -> int | None:
+    """How often the drive was switched on since its log was last read; None where the log does not say."""
+    earlier = [record for record in health if record.occasion is not ReadingPoint.SET_ASIDE]
+    before = earlier[-1].reading.values.get(_POWER_CYCLES) if earlier else None
+    after = now.values.get(_POWER_CYCLES)
+    return None if before is None or after is None else round(after - before)
 
 
 class Resumption(Struct, frozen=True):

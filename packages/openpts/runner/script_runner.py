@@ -40,10 +40,7 @@ from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
 from openpts.units import NS_PER_S
-from openpts.vocabulary.deviation import Deviation, StepDeviation
-from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.facts import HealthReading, PurgeReport, WriteCacheReport
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -57,8 +54,9 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     SteadyStateChecked,
 )
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Phase, Sample, StepPlace, StepState
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.verdict import Deviation, StepDeviation
 
 TICK_S = 0.1
 # How long the engine may take to hand over the step that was running when the operator stopped it.

@@ -8,11 +8,10 @@ from msgspec import Struct
 from openpts.analysis.host_limits import Lateness, busy_pct, late_streams, processors_full, threads_busy_pct
 from openpts.engine.contract import OutstandingIo
 from openpts.units import NS_PER_S, NS_PER_US, format_block_size, format_duration
-from openpts.vocabulary.deviation import Deviation, StepDeviation
-from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.replay import ReplayMode
-from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState, StreamSample
-from openpts.vocabulary.stop import ended_late, planned_length_ns
+from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepPlace, StepState, StreamSample
+from openpts.vocabulary.stimulus import ended_late, planned_length_ns
+from openpts.vocabulary.verdict import Deviation, StepDeviation
 
 HANG_NS: Final = 5 * NS_PER_S
 _CAPPED_SHARE: Final = 0.01

@@ -6,26 +6,22 @@ from typing import Self
 
 from msgspec import Struct
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import check_file_system, device_below
-from openpts.device.guard.erase_in_progress import at_work
-from openpts.device.guard.usage import read_usage
-from openpts.device.purge.choose import choose
-from openpts.device.purge.file_blocks import FILE_METHOD
-from openpts.device.purge.methods import method_named
+from openpts.device.block_device import BlockDevice, check_file_system, device_below
+from openpts.device.guard.usage import at_work, read_usage
+from openpts.device.purge.discard import FILE_METHOD
+from openpts.device.purge.methods import choose, method_named
 from openpts.device.purge.purge import no_purge
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.scheme import scheme_of
-from openpts.device.targets.target import FileTarget, parse_target
+from openpts.device.targets.target import FileTarget, parse_target, scheme_of
 from openpts.device.write_cache import read_write_cache
 from openpts.errors import OpenptsError, TargetError
 from openpts.runner.physical_device import NOT_THE_DEVICE, kernel_made, not_a_purge, purge_of_a_file
 from openpts.runner.preparation import other_write_cache, purge_left_out
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.verdict import Deviation
 
 _USUAL_SECTOR_BYTES = 512
 

@@ -1,7 +1,9 @@
-"""What an operator wants done before a test (the words of ``--purge``), and what a drive reports of it."""
+"""What an operator wants done before a test, and agrees to lose; what a drive reports of it."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar, Final, Self
 
 from msgspec import Struct
@@ -53,3 +55,17 @@ PURGE_STATUS_NAMES: Final[Mapping[str, str]] = {
     "sanitize_status": "Last sanitize",
 }
 """What else a record holds stands under its own name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """The operator's words, one field for each option of that name (``--confirm-serial`` and so on).
+
+    ``confirm_namespaces`` are nodes of other namespaces of the drive that may be erased with it.
+    """
+
+    confirm_serial: str | None = None
+    confirm_device_path: str | None = None
+    erase_signatures: bool = False
+    overwrite_file: bool = False
+    confirm_namespaces: tuple[Path, ...] = ()

@@ -20,9 +20,8 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.facts import HealthReading
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.verdict import SteadyStateReport
 

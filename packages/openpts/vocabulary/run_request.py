@@ -1,10 +1,12 @@
-"""One test on one drive as it is asked for, before any host or process is chosen for it."""
+"""One test on one drive as it is asked for; results of another program that a run was made of."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+
+from openpts.vocabulary.verdict import Deviation
 
 _CONSENTS: Final = ("--confirm-serial", "--confirm-device-path", "--confirm-namespace")
 _CONSENTS_WITHOUT_VALUE: Final = ("--erase-signatures", "--overwrite-file")
@@ -51,3 +53,34 @@ class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             elif word in _CONSENTS_WITHOUT_VALUE or word.partition("=")[0] in _CONSENTS:
                 found.append(word)
         return tuple(found)
+
+
+IMPORTED: Final = "PTS-GEN-01"
+
+
+class Imported(Struct, frozen=True):
+    """Where a run comes from. ``tool`` is the program with its version, ``form`` that of its output.
+
+    ``file`` is the source as it was named; a copy is among the inputs of the run as ``kept_as``, with
+    ``sha256``. ``stated`` are lines of what the source states and a record has no place for: what, and the
+    figure with its unit. ``missing`` is what it does not state, in words.
+    """
+
+    tool: str
+    form: str
+    file: str
+    kept_as: str
+    sha256: str
+    stated: tuple[tuple[str, str], ...] = ()
+    missing: tuple[str, ...] = ()
+
+    @property
+    def entry(self) -> Deviation:
+        """The ledger's entry for all of it."""
+        return Deviation(
+            IMPORTED,
+            "1.1",
+            "measured by the test as specified",
+            f"imported from {self.tool}: not measured by openpts",
+            "preparation, stimulus and timing are the other program's, and were not checked",
+        )

@@ -1,4 +1,4 @@
-"""What is issued to the device, and when: the stimulus, its pacing, the step that applies it (PTS 2.1, 6).
+"""What is issued to the device, where, with which data, and what ends a step (PTS 2.1, 6).
 
 Rates hold for all threads together. Where arrivals are planned (fixed rate, Poisson, burst) the loop is open:
 latency counts from the planned moment, so that a device that falls behind cannot hide it.
@@ -6,15 +6,200 @@ latency counts from the planned moment, so that a device that falls behind canno
 
 import math
 from enum import StrEnum
-from typing import Final
+from typing import Final, Self
 
 from msgspec import UNSET, Struct, UnsetType
 
 from openpts.units import NS_PER_S, format_block_size
-from openpts.vocabulary.data import DataPattern, RandomData
-from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.replay import Replay
-from openpts.vocabulary.stop import StopRule
+
+
+class RandomData(Struct, frozen=True, tag="random"):
+    """Random bytes, fresh for every write; what the specification requires."""
+
+
+class RandomOnce(Struct, frozen=True, tag="random_once"):
+    """Random bytes, made once for each buffer and written again and again."""
+
+
+class ZeroData(Struct, frozen=True, tag="zero"):
+    """Zero bytes."""
+
+
+class PatternData(Struct, frozen=True, tag="pattern"):
+    """``pattern`` again and again, from the first byte of each write on."""
+
+    pattern: bytes
+
+
+class ReducibleData(Struct, frozen=True, tag="reducible"):
+    """Granules of ``entropy_pct`` of the entropy of random bytes; ``duplicate_pct`` of them are copies."""
+
+    entropy_pct: float
+    duplicate_pct: float = 0
+    granule_bytes: int = 4096
+
+
+class VerifiedData(Struct, frozen=True, tag="verified"):
+    """Every sector has LBA, generation and checksum; reads are verified against this generation."""
+
+    generation: int
+
+
+DataPattern = RandomData | RandomOnce | ZeroData | PatternData | ReducibleData | VerifiedData
+
+
+class DataCheck(Struct, frozen=True):
+    """A data pattern, and what is left of a sample of it, in per cent of its bytes.
+
+    ``compressed_pct`` if each piece is compressed by itself; ``distinct_pct`` if each is kept once. ``how``
+    names what made the sample and what compressed it. ``sampled_bytes`` is 0 where no bytes are made, as on a
+    simulated drive: then the shares are what the model is given.
+    """
+
+    data: DataPattern
+    compressed_pct: float
+    distinct_pct: float
+    sampled_bytes: int
+    how: str
+
+
+class Uniform(Struct, frozen=True, tag="uniform"):
+    """Anywhere, with equal probability."""
+
+
+class Zone(Struct, frozen=True):
+    """An access range: it gets ``weight`` of all zones' weights and is ``range_pct`` of the active range."""
+
+    weight: int
+    range_pct: float
+
+
+class Zones(Struct, frozen=True, tag="zones"):
+    """Access ranges one behind the other from the start of the active range, uniform inside each."""
+
+    zones: tuple[Zone, ...]
+
+
+class Zipf(Struct, frozen=True, tag="zipf"):
+    """The place of rank r is accessed in proportion to r ** -theta; ranks are scattered over the range."""
+
+    theta: float
+
+
+class Pareto(Struct, frozen=True, tag="pareto"):
+    """A share ``h`` of the places, below 0.5, gets a share ``1 - h`` of the accesses; self-similar."""
+
+    h: float
+
+
+class Normal(Struct, frozen=True, tag="normal"):
+    """Around a hot spot; middle and standard deviation in per cent of the active range."""
+
+    mean_pct: float
+    deviation_pct: float
+
+
+class Segments(Struct, frozen=True, tag="segments"):
+    """Uniform over equally sized LBA segments that are spread at random over the range (PTS 6(5))."""
+
+    count: int
+    segment_bytes: int
+
+
+class UniqueLbas(Struct, frozen=True, tag="unique_lbas"):
+    """Uniform over a fixed random choice of places: the active range amount (PTS 6(4))."""
+
+    amount_bytes: int
+
+
+Placement = Uniform | Zones | Zipf | Pareto | Normal | Segments | UniqueLbas
+
+
+class Duration(Struct, frozen=True, tag="duration"):
+    """After this much time."""
+
+    duration_ns: int
+
+    @classmethod
+    def seconds(cls, seconds: float) -> Self:
+        """A duration from seconds, rounded to the nanosecond."""
+        return cls(round(seconds * NS_PER_S))
+
+
+class ByteAmount(Struct, frozen=True, tag="byte_amount"):
+    """After this many bytes were transferred, over all threads together."""
+
+    amount_bytes: int
+
+
+class DriveFills(Struct, frozen=True, tag="drive_fills"):
+    """After this many times the user capacity was transferred, over all threads together."""
+
+    fills: float
+
+
+class IoCount(Struct, frozen=True, tag="io_count"):
+    """After this many I/Os, over all threads together."""
+
+    ios: int
+
+
+class SteadyFigure(StrEnum):
+    """What a steady state is looked for in."""
+
+    IOPS = "iops"
+    THROUGHPUT = "throughput"
+    MEAN_LATENCY = "mean_latency"
+
+
+class Steady(Struct, frozen=True, tag="steady"):
+    """When a figure is steady: PTS 2.1.24 over the last ``windows`` windows instead of rounds.
+
+    The values' range must not exceed ``excursion_pct`` of their mean, nor that of their best linear fit
+    ``slope_pct``.
+    """
+
+    figure: SteadyFigure
+    window_ns: int
+    windows: int = 5
+    excursion_pct: float = 20
+    slope_pct: float = 10
+
+
+class FirstOf(Struct, frozen=True, tag="first_of"):
+    """Whichever comes first, but not before ``at_least_ns`` have passed."""
+
+    rules: tuple[Duration | ByteAmount | DriveFills | IoCount | Steady, ...]
+    at_least_ns: int = 0
+
+
+StopRule = Duration | ByteAmount | DriveFills | IoCount | Steady | FirstOf
+
+STREAMS_END: Final = FirstOf(())
+"""No rule of its own: a step ends when all its streams have ended."""
+
+
+def planned_length_ns(stop: StopRule) -> int | None:
+    """How long a step is to last at the most; None where no rule names a time."""
+    rules = stop.rules if isinstance(stop, FirstOf) else (stop,)
+    lengths_ns = [rule.duration_ns for rule in rules if isinstance(rule, Duration)]
+    at_least_ns = stop.at_least_ns if isinstance(stop, FirstOf) else 0
+    return max(min(lengths_ns), at_least_ns) if lengths_ns else None
+
+
+# A hundredth shows in no figure of rounds that are to stay within 20 %; and less than a tenth of a second
+# says nothing of steps that were shortened.
+_LATE_SHARE: Final = 0.01
+_LATE_NS: Final = NS_PER_S // 10
+
+
+def ended_late(elapsed_ns: int, planned_ns: int) -> bool:
+    """Whether a step lasted longer than planned by so much that it biases its rate.
+
+    What is outstanding when its time is over takes time to complete: that alone is never exact.
+    """
+    return elapsed_ns - planned_ns > max(_LATE_NS, _LATE_SHARE * planned_ns)
 
 
 class ClosedLoop(Struct, frozen=True, tag="closed_loop"):

@@ -11,13 +11,12 @@ from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import SECONDS, count, percent
+from openpts.fields.field import SECONDS, Field, ValueType, count, percent
 from openpts.fields.parsing import refuse
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import format_duration
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import FileSystemType, PrintedFigure
+from openpts.vocabulary.verdict import Better
 
 DIRECTORY_WORD: Final = "{dir}"
 """In a word of the command, it stands for the directory to run in."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from openpts.procedures.kit.spread import spread_deviations
+from openpts.procedures.kit.content import spread_deviations
 from openpts.record.reader import Run
 from openpts.vocabulary.command_run import RunKind
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.verdict import Deviation
 from openpts_app.app import AppConditions
 from openpts_app.app.results import AppResults, results_of
 

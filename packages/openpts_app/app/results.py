@@ -8,8 +8,8 @@ from msgspec import Struct
 
 from openpts.analysis.run_comparison import RunSet
 from openpts.units import NS_PER_S
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.command_run import CommandRun, DeviceCounts, RunKind
+from openpts.vocabulary.verdict import Better
 from openpts_app.app import AppConditions
 
 MUCH_PCT: Final = 70.0

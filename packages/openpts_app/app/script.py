@@ -18,7 +18,7 @@ Reported
 
 from typing import Final
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.vocabulary.command_run import (
     CommandRequest,
     CommandRun,

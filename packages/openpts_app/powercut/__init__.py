@@ -4,8 +4,7 @@ from typing import Annotated, ClassVar, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import AMOUNT, SECONDS, SIZE, WHOLE_PERCENT, count, listed
+from openpts.fields.field import AMOUNT, SECONDS, SIZE, WHOLE_PERCENT, Field, ValueType, count, listed
 from openpts.procedures.kit.procedure import Procedure
 
 _COMMAND: Final = ValueType(str, metavar="COMMAND", limits={"min_length": 1, "max_length": 1000})
@@ -85,6 +84,6 @@ PROCEDURE: Final = Procedure(
     """,
     quick={"cycles": 3, "load_seconds": 1, "range": "16MiB"},
     purges=False,
-    driver="openpts_app.drivers.power_cut.driver:PowerCutDriver",
-    sections={"cuts": "openpts.vocabulary.power_cut:Cut"},
+    driver="openpts_app.drivers.power_cut:PowerCutDriver",
+    sections={"cuts": "openpts.vocabulary.power:Cut"},
 )

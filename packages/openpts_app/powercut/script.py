@@ -21,13 +21,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.power_cut import CutLoad, CutPower, cut_in
+from openpts.vocabulary.power import CutLoad, CutPower, cut_in
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, ByteAmount, Duration, Step, Stimulus
 from openpts_app.powercut import PowerCutConditions
 
 _LONG_BYTES: Final = 1 * MIB

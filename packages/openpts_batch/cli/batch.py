@@ -11,18 +11,17 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
-from openpts.cli.background_listener import background_listener
 from openpts.cli.consent_options import consent_of, popped
 from openpts.cli.console import table_console, table_of
 from openpts.cli.detach import begun
+from openpts.cli.folder_events import background_listener
 from openpts.cli.live_outputs import log_stream
-from openpts.cli.parameter_options import own_words
-from openpts.cli.printed_document import print_document
-from openpts.cli.procedure_options import choices_of
+from openpts.cli.procedure_options import choices_of, own_words
 from openpts.cli.report import documents_on
 from openpts.cli.run_order import order_of
+from openpts.cli.standard_streams import print_document
 from openpts.device.block_device import BlockDevice, whole_drives
-from openpts.device.identity.drive_name import serial_number
+from openpts.device.identity.ata_identify import serial_number
 from openpts.errors import (
     InterruptedRunError,
     OpenptsError,
@@ -47,15 +46,13 @@ from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.runner.event_lines import RunStartedLine
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.bandwidth import MemoryBandwidth
 from openpts.vocabulary.document import Document
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts.vocabulary.purge import Consent
 from openpts_batch.batch_index import write_batch_index
-from openpts_batch.chosen_drives import ChosenDrive, chosen_drives, refuse_any
-from openpts_batch.cli.batch_display import batch_shown_on
-from openpts_batch.cli.batch_outputs import OF_EACH_RUN, batch_outputs
+from openpts_batch.chosen_drives import ChosenDrive, WrittenDrive, chosen_drives, named_drives, refuse_any
+from openpts_batch.cli.batch_display import OF_EACH_RUN, batch_outputs, batch_shown_on
 from openpts_batch.executor import BatchEvent, EntryOutput, Executor, batch_claimed, what_is_left
-from openpts_batch.named_drives import WrittenDrive, named_drives
 from openpts_batch.side_by_side import SideBySide, new_batch
 from openpts_compare.cli.run_limits import RunLimits
 

@@ -1,28 +1,34 @@
 """The displays of a batch: a table that is redrawn on terminals, lines for files and pipes."""
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
 from typing import IO, Final
 
 import click
+import msgspec
 from msgspec import Struct, field
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.console import live_console, table_of
+from openpts.cli.folder_events import background_listener
+from openpts.cli.live_outputs import EVENTS, STDOUT, given_outputs, opened_output
 from openpts.cli.log_lines import host_limit_text
-from openpts.cli.run_display import PlainLog, clock_text, render_panel
-from openpts.cli.terminal import can_be_drawn_over
+from openpts.cli.run_order import PlainLog, clock_text, render_panel
+from openpts.cli.standard_streams import can_be_drawn_over
+from openpts.errors import UsageError
+from openpts.plugins import Kind, calling, load, offers
 from openpts.record.batch import Batch, BatchEntry, counts_text
 from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
 from openpts.runner.event_lines import EventLine
 from openpts.runner.events import Event
 from openpts.units import MB
-from openpts.vocabulary.phase import phase_text
-from openpts_batch.executor import BatchEvent, BatchListener, EntryChanged
+from openpts.vocabulary.sample import phase_text
+from openpts_batch.executor import BatchEvent, BatchListener, EntryChanged, EntryOutput
 
 _REFRESH_PER_S: Final = 4
 _UNKNOWN: Final = "-"
@@ -229,3 +235,57 @@ def batch_shown_on(stream: IO[str], batch: Batch) -> Iterator[BatchListener]:
     ) as console:
         yield display.on_event
     console.print(display.table(console.width))
+
+
+OF_EACH_RUN: Final = (EVENTS, *(f"--{name}" for name in offers(Kind.BATCH_OUTPUT)))
+"""Options that a batch does not pass on as they are."""
+
+OutputWords = Callable[[BatchEntry], Sequence[str]]
+_BatchOutput = AbstractContextManager[tuple[BatchListener, OutputWords]]
+
+
+@contextmanager
+def batch_outputs(entries: Sequence[BatchEntry]) -> Iterator[tuple[BatchListener, OutputWords]]:
+    """A listener as long as the block lasts, and the options of the run of each entry.
+
+    Raises UsageError for a place that can't be written, or that several runs can't share.
+    """
+    listeners: list[BatchListener] = []
+    words: list[OutputWords] = []
+    with ExitStack() as held:
+        for option, place in given_outputs().items():
+            if place == STDOUT:
+                raise UsageError(f"{option} - is for one drive: name a file, and each run has one of its own")
+            if option == EVENTS:
+                listeners.append(_events(place, entries, held))
+            elif offer := offers(Kind.BATCH_OUTPUT).get(option.strip("-")):
+                with calling(offer):
+                    opened: _BatchOutput = load(offer)(option, place, entries)
+                listener, of_entry = held.enter_context(opened)
+                listeners.append(listener)
+                words.append(of_entry)
+        isolated = (background_listener(nullcontext(listener), name="an output") for listener in listeners)
+        apart = [held.enter_context(each) for each in isolated]
+
+        def on_event(event: BatchEvent) -> None:
+            for listener in apart:
+                listener(event)
+
+        yield on_event, lambda entry: [word for of_one in words for word in of_one(entry)]
+
+
+def of_run(place: str, entry: BatchEntry) -> str:
+    """``events.jsonl`` as ``events-1-S1.jsonl``: a file for each run, in the same folder."""
+    path = Path(place)
+    return str(path.parent / f"{path.stem}-{entry.folder}{path.suffix}")
+
+
+def _events(place: str, entries: Sequence[BatchEntry], held: ExitStack) -> BatchListener:
+    """The lines that each run says to the batch anyway."""
+    writes = [held.enter_context(opened_output(EVENTS, of_run(place, entry))) for entry in entries]
+
+    def on_event(event: BatchEvent) -> None:
+        if isinstance(event, EntryOutput):
+            writes[event.index](msgspec.json.encode(event.event) + b"\n")
+
+    return on_event

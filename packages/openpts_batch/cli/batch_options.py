@@ -60,7 +60,7 @@ BATCH: Final = Several(
     run="openpts_batch.cli.batch:run_asked",
     prospect="openpts_batch.cli.batch:print_prospect",
     resume="openpts_batch.cli.batch:resume_batch",
-    resume_suite="openpts_batch.cli.suite:resume_suite",
+    resume_suite="openpts_batch.in_turn:resume_suite",
     as_recorded="openpts_batch.executor:as_recorded",
     write_index="openpts_batch.batch_index:write_batch_index",
 )

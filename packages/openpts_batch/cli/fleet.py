@@ -10,11 +10,11 @@ from uuid import UUID
 import click
 import msgspec
 
+from openpts.cli.commands_on_demand import InOrder, together
 from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_NAMESPACE, CONSENT_OPTIONS
-from openpts.cli.help_order import InOrder, together
 from openpts.cli.options import FILE, FOLDER, argument, flag, option, with_options
-from openpts.cli.printed_document import print_document
 from openpts.cli.run_words import LABELS
+from openpts.cli.standard_streams import print_document
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
 from openpts.ownership import new_run_id
@@ -22,9 +22,8 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.fleet.configuration import FLEET_FILE, read_fleet
+from openpts_batch.fleet.configuration import FLEET_FILE, HostState, Observation, read_fleet
 from openpts_batch.fleet.host_side import HostSide
-from openpts_batch.fleet.observation import HostState, Observation
 from openpts_batch.fleet.slurm import SlurmBackend
 
 _COLORS: Final = {

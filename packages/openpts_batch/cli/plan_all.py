@@ -7,8 +7,7 @@ import click
 
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.plan import PLAN_OPTIONS
-from openpts.cli.printed_document import print_document
-from openpts.cli.terminal import BELOW_LABELS, wrapped
+from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
 from openpts_batch.cli.run_all import SUITE_OPTIONS
 
 _RATES = ("read_iops", "write_iops", "read_rate", "write_rate", "latency_us")
@@ -32,11 +31,16 @@ def plan_all(
     Prints how long all of them take together, what they write, wear and space, and the same of each test.
     `openpts plan TEST` has the steps and the ledger of one. --capacity can replace TARGET.
     """
-    from openpts.cli.plan_text import SuitePlanDocument, plan_document, suite_lines  # noqa: PLC0415 help needs nothing that plans
     from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
-    from openpts.cli.printed_plan import assumed_drive, plan_target  # noqa: PLC0415 likewise
+    from openpts.cli.printed_plan import (  # noqa: PLC0415 help needs nothing that plans  # noqa: PLC0415 likewise
+        SuitePlanDocument,
+        assumed_drive,
+        plan_document,
+        plan_target,
+        suite_lines,
+    )
     from openpts.system_files import SystemRoots  # noqa: PLC0415 likewise
-    from openpts_batch.cli.suite import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
+    from openpts_batch.in_turn import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
 
     rates = {name: options.pop(name) for name in _RATES}
     all_choices = choices_of_suite(tests, options)

@@ -4,11 +4,16 @@ from typing import Any
 
 import click
 
-from openpts.cli.baseline_option import WithBaseline
+from openpts.cli.commands_on_demand import together
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
-from openpts.cli.help_order import together
-from openpts.cli.parameter_options import parameter_options
-from openpts.cli.procedure_options import CLASS_OPTION, PLAN_OPTION, QUICK_OPTION, SEED_OPTION
+from openpts.cli.number_types import WithBaseline
+from openpts.cli.procedure_options import (
+    CLASS_OPTION,
+    PLAN_OPTION,
+    QUICK_OPTION,
+    SEED_OPTION,
+    parameter_options,
+)
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
@@ -77,6 +82,6 @@ def run_all(targets: tuple[str, ...], **arguments: Any) -> None:
             f"a suite is for one drive, not {len(targets)}: type `openpts run all` for each, or one test "
             "with all drives"
         )
-    from openpts_batch.cli.suite import run_suite  # noqa: PLC0415 help needs nothing that runs
+    from openpts_batch.in_turn import run_suite  # noqa: PLC0415 help needs nothing that runs
 
     run_suite(targets[0], **arguments)

@@ -10,14 +10,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
+import msgspec
 from msgspec import Meta, Struct
 
-from openpts.config_files.source_position import Path as Keys
+from openpts.config_files.schema_errors import Path as Keys
 from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import placed_text, read_written, shaped
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as
 from openpts.record.decoding import decode_json
+from openpts.record.manifest import RunState
+from openpts.vocabulary.run_request import RunRequest
 from openpts_sim.simulated_target import names_simulated
 
 FLEET_FILE: Final = Path("/etc/openpts/fleet.toml")
@@ -167,3 +170,46 @@ def _wrong_slots(keys: Keys, host: _Host) -> Iterator[tuple[Keys, str]]:
         elif target in used and not names_simulated(target):
             yield (*keys, name), f"target {target} is that of slot {used[target]} already"
         used.setdefault(target, name)
+
+
+class Observation(Struct, frozen=True):
+    """A run as last seen: its host's journal decides, what Slurm says is a copy.
+
+    ``reason`` says why it is in this stage; ``job`` is Slurm's own number. ``folder`` is where its
+    record is on the host, None before there is one; ``request`` what was asked for, None where neither host
+    nor Slurm has it. ``is_certain`` unless a host that may know more was not asked, or did not answer: an
+    end is final then, and a run that is unknown was begun nowhere.
+    """
+
+    run_id: str
+    stage: RunState
+    host: str | None
+    reason: str = ""
+    job: str | None = None
+    folder: str | None = None
+    request: RunRequest | None = None
+    is_certain: bool = True
+
+
+def request_noted(text: str) -> RunRequest | None:
+    """The request that Slurm keeps as the comment of a job; None if its comment is another."""
+    try:
+        return decode_json(text, RunRequest)
+    except msgspec.DecodeError:
+        return None
+
+
+class HostState(Struct, frozen=True):
+    """A host and its slots by name, each with the serial number of its drive, or None if it is empty.
+
+    A serial number is empty where the drive reports none. There are no slots where the host was not asked:
+    it can't be reached, or a run is measured there; ``reason`` says which.
+    """
+
+    name: str
+    is_up: bool
+    reason: str
+    slots: dict[str, str | None]
+
+
+NOT_BEGUN: Final = "no host has begun it: it can be submitted once more under its ID"

@@ -18,8 +18,14 @@ from openpts.errors import FleetError, UsageError
 from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.fleet.configuration import Fleet, FleetHost
-from openpts_batch.fleet.observation import NOT_BEGUN, HostState, Observation, request_noted
+from openpts_batch.fleet.configuration import (
+    NOT_BEGUN,
+    Fleet,
+    FleetHost,
+    HostState,
+    Observation,
+    request_noted,
+)
 
 _SEEN_AGAIN_S: Final = 6.0
 """slurmctld writes its state every 5 s at the latest: a job that it still has after that outlives it."""

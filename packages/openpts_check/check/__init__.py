@@ -3,8 +3,7 @@
 from typing import Annotated, ClassVar, Final
 
 from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import AMOUNT, SECONDS_OR_NONE, count
+from openpts.fields.field import AMOUNT, SECONDS_OR_NONE, Field, ValueType, count
 from openpts.procedures.kit.procedure import Procedure
 from openpts_check.purpose import purpose_named, purpose_names
 

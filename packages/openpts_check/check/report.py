@@ -8,15 +8,15 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, stimulus_rows
 from openpts.record.reader import Run
 from openpts.units import format_capacity, format_duration, format_significant
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import Judgement
+from openpts.vocabulary.verdict import Better
 from openpts_check.answer import WORDS, CheckAnswer, JudgedFigure, answer_of
 from openpts_pages import cells
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, PlotName, page, rows_table, table
 from openpts_pages.measure import Measure, Measured
 from openpts_pages.model import Cell, Page, Verdict
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology, state_page
 
 _TITLE: Final = "Question about a Disk in Use"
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "info"}

@@ -17,12 +17,19 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.units import GB, MIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus, Stream
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    ByteAmount,
+    Duration,
+    Step,
+    Stimulus,
+    Stream,
+)
 from openpts_check.check import CheckConditions
 from openpts_check.purpose import Asked, Load, purpose_named
 

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Mapping
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,10 +12,9 @@ import msgspec
 
 from openpts.cli.number_types import EnduranceBytes, FiniteRange
 from openpts.cli.options import PATH, argument, flag, option, with_options
-from openpts.cli.printed_document import print_document
 from openpts.cli.procedure_options import Choices
 from openpts.cli.report import reports_on
-from openpts.cli.terminal import wrapped
+from openpts.cli.standard_streams import print_document, wrapped
 from openpts.errors import LimitError, NoVerdictError, RefusedError, TargetError, UsageError
 from openpts.fields.parsing import amount_bytes
 from openpts.parameters.overrides import Given
@@ -23,24 +23,86 @@ from openpts.record.reader import Run, has_begun, read_manifest, read_run
 from openpts.runner.events import Event, StepsStarted
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, NS_PER_S, format_capacity
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.facts import People
 from openpts.vocabulary.limit import Judgement
-from openpts.vocabulary.people import People
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.stimulus import ActiveRange
-from openpts.vocabulary.stop import planned_length_ns
-from openpts_check.answer import CheckAnswer, answer_of
+from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import ActiveRange, planned_length_ns
+from openpts_check.answer import WORDS, CheckAnswer, answer_of
 from openpts_check.check import PROCEDURE
 from openpts_check.check.report import figures_of
 from openpts_check.check.script import asked_of
-from openpts_check.cli.screen import screen_lines
 from openpts_check.purpose import Asked, CheckPurpose, Load, purpose_named, purpose_names
+from openpts_pages.texts import fact_text
 
 if TYPE_CHECKING:
     from openpts_check.place import Place
+
+
+_HEAD: Final = 11
+
+
+def screen_lines(run: Run, answer: CheckAnswer, reports: Sequence[str], columns: int) -> Iterator[str]:
+    """Lines of at most so many columns, as far as names of files allow."""
+    yield from _part("Question", answer.purpose.question, columns)
+    yield from _part("Disk", _disk(run), columns)
+    yield from _part("Answer", f"{answer.word}: {answer.reason}", columns)
+    yield ""
+    yield from _figure_lines(answer, columns)
+    yield ""
+    yield from _parts("Also", [one.text for one in answer.shown], columns)
+    yield from _parts("How sure", answer.sure, columns)
+    yield from _parts("Next", answer.advice, columns)
+    yield from _parts("Report", reports, columns)
+
+
+def _disk(run: Run) -> str:
+    target = run.manifest.target
+    if target.simulation is not None:
+        return f"{target.path}, simulated"
+    return f"{fact_text(run.manifest.dut, 'model', target.name)}; {Path(target.path).parent}"
+
+
+def _figure_lines(answer: CheckAnswer, columns: int) -> Iterator[str]:
+    rows = [
+        (
+            one.figure.label,
+            one.text,
+            f"({one.span})" if one.span else "",
+            one.limit.limit,
+            WORDS[one.judgement].lower(),
+        )
+        for one in answer.figures
+    ]
+    label_width, value_width, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
+    for one, (label, value, *others) in zip(answer.figures, rows, strict=True):
+        padded = (f"{text:<{width}}" for text, width in zip(others, widths, strict=True))
+        line = "  ".join(("", f"{label:<{label_width}}", f"{value:>{value_width}}", *padded)).rstrip()
+        source = f"({one.figure.bound.source})"
+        if len(line) + 2 + len(source) <= columns:
+            yield f"{line}  {source}"
+        else:
+            yield from (line, f"      {source}")
+
+
+def _parts(head: str, texts: Sequence[str], columns: int) -> Iterator[str]:
+    for number, text in enumerate(texts):
+        yield from _part("" if number else head, text, columns)
+
+
+def _part(head: str, text: str, columns: int) -> Iterator[str]:
+    indent = " " * _HEAD
+    yield from textwrap.wrap(
+        text,
+        columns,
+        initial_indent=f"{head:<{_HEAD}}",
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
 
 _EXIT_CODES: Final = {
     Judgement.PASS: 0,

@@ -1,23 +1,202 @@
 """`openpts check --for endurance`: how long a drive lasts under the operator's own load, by its own log."""
 
+import math
+import os
+import re
+import shlex
+import shutil
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, Self
 
 import click
 from msgspec import Struct
 
-from openpts.analysis.health_change import change, write_amplification
-from openpts.cli.printed_document import print_document
-from openpts.cli.terminal import wrapped
-from openpts.errors import NoVerdictError, UsageError
-from openpts.system_files import SystemRoots
-from openpts.units import S_PER_YEAR, TB, format_capacity, format_significant
+from openpts.analysis.drive_work import change, write_amplification
+from openpts.cli.standard_streams import print_document, wrapped
+from openpts.device.block_device import BlockDevice, device_of_mount
+from openpts.device.identity.identity import dut_facts
+from openpts.errors import NoVerdictError, TargetError, TraceError, UsageError
+from openpts.runner.unopened_target import UnopenedTarget
+from openpts.system_files import SystemRoots, printable, read_mounts
+from openpts.units import NS_PER_S, S_PER_YEAR, TB, format_capacity, format_significant, parse_size_bytes
 from openpts.vocabulary.document import Document
-from openpts_check.endurance import Endurance
-from openpts_check.fuller import FILLS_PCT, USUAL_SPARE, amplification_when_full
-from openpts_check.load import S_PER_DAY, LoadProgram, Rate, like
-from openpts_check.worn import Stretch, WornDrive
+from openpts.vocabulary.facts import HealthReading, TargetFacts, TargetKind, fact_of
+from openpts_check.seen import Endurance
+from openpts_drives.health.health import read_health_of
+from openpts_drives.mounted.directory import DirectoryTarget, device_counts
+from openpts_sim.presets import load_preset
+from openpts_sim.simulated_target import names_simulated, parse_simulated_target
+from openpts_traces.capture.program import RunningProgram
+from openpts_traces.treatment import Input, check
+
+_LOOK_S: Final = 0.1
+_NO_LOG: Final = HealthReading("a simulated drive that is new")
+
+
+class Stretch(Struct, frozen=True):
+    """What was written in ``lasted_s``: by the kernel's count, and by two readings of the drive's log."""
+
+    lasted_s: float
+    kernel_bytes: int
+    before: HealthReading
+    after: HealthReading
+
+
+class WornDrive(Struct, frozen=True):
+    """``device`` is None for a simulated drive. ``tbw_bytes`` is what its maker promises, None if unknown.
+
+    ``full_pct`` is the share of the capacity that mounted file systems have taken; None where none is.
+    """
+
+    name: str
+    capacity_bytes: int
+    device: BlockDevice | None
+    tbw_bytes: float | None = None
+    full_pct: float | None = None
+
+    @classmethod
+    def of(cls, text: str, roots: SystemRoots) -> Self:
+        """What the operator named: a drive, a directory on one, or a simulated drive. Raises TargetError."""
+        if names_simulated(text):
+            target = parse_simulated_target(text)
+            tbw = load_preset(target.preset, target.parameters).rated.get("tbw")
+            capacity = UnopenedTarget.of(text, roots).facts.user_capacity_bytes
+            return cls(printable(text), capacity, None, None if tbw is None else tbw * TB)
+        path = Path(text)
+        if path.is_block_device():
+            device = BlockDevice.of_node(path, roots).whole
+        else:
+            directory = DirectoryTarget.of(text, roots)
+            if directory is None:
+                raise TargetError(f"{printable(text)} is neither a drive nor a directory on one")
+            device = directory.device.whole
+        facts = dut_facts(_facts_of(device), roots)
+        name = " ".join(filter(None, (fact_of(facts, "model"), fact_of(facts, "serial"))))
+        full_pct = _full_pct(device, roots)
+        return cls(f"{device.node} {name}".strip(), device.capacity_bytes, device, None, full_pct)
+
+    def log(self) -> HealthReading:
+        """What its log says now; never raises."""
+        return _NO_LOG if self.device is None else read_health_of(self.device)
+
+    def stretch(self, seconds: float | None, arguments: tuple[str, ...]) -> Stretch:
+        """What is written in so many seconds, or while a program runs. Raises UsageError if there is none."""
+        assert self.device is not None  # noqa: S101 asked of drives that exist alone
+        with RunningProgram(arguments) as program:
+            before, counted = self.log(), device_counts(self.device).written_bytes
+            began = time.monotonic()
+            program.start()
+            while not program.has_ended() and (seconds is None or time.monotonic() - began < seconds):
+                time.sleep(_LOOK_S)
+        os.sync()  # what the program has left in memory is its own, too
+        lasted_s = time.monotonic() - began
+        written = device_counts(self.device).written_bytes - counted
+        return Stretch(lasted_s, written, before, self.log())
+
+
+def _facts_of(device: BlockDevice) -> TargetFacts:
+    return TargetFacts(TargetKind.BLOCK, device.name, str(device.node), device.capacity_bytes, 512)
+
+
+def _full_pct(device: BlockDevice, roots: SystemRoots) -> float | None:
+    """Each file system counts once, however often it is mounted."""
+    used: dict[str, int] = {}
+    for mount in read_mounts(roots):
+        below = device_of_mount(mount, roots)
+        if below is not None and device.name in {
+            below.whole.name,
+            *(one.name for one in below.whole.beneath),
+        }:
+            with _skipping_what_hides():
+                status = os.statvfs(mount.mount_point)
+                used[mount.device] = (status.f_blocks - status.f_bfree) * status.f_frsize
+    return 100 * sum(used.values()) / device.capacity_bytes if used and device.capacity_bytes else None
+
+
+@contextmanager
+def _skipping_what_hides() -> Iterator[None]:
+    """A mount that is covered by another one, or in no sight of ours."""
+    try:
+        yield
+    except OSError:
+        return
+
+
+S_PER_DAY: Final = 24 * 3600
+_PER: Final = {"s": 1, "h": 3600, "day": S_PER_DAY, "year": S_PER_YEAR}
+_RATE: Final = re.compile(r"(?P<amount>[0-9.]+ ?[A-Za-z]+)(?:/| per )(?P<per>s|h|day|year)")
+_DWPD: Final = re.compile(r"(?P<amount>[0-9]+(?:\.[0-9]+)?) ?DWPD", re.IGNORECASE)
+
+
+class Rate(Struct, frozen=True):
+    """Bytes that the host writes each second; ``text`` says where they come from."""
+
+    bytes_per_s: float
+    text: str
+
+
+class LoadProgram(Struct, frozen=True):
+    """A program of the operator's that is run while it is measured what it writes."""
+
+    arguments: tuple[str, ...]
+
+
+def like(text: str, capacity_bytes: int) -> Rate | LoadProgram:
+    """A rate (``50GB/day``, ``0.3 DWPD``), a trace's, or a program with its arguments, without a shell.
+
+    Raises UsageError for what is none of them, TraceError for a trace that can't be read.
+    """
+    if (dwpd := _DWPD.fullmatch(text)) is not None:
+        return Rate(float(dwpd["amount"]) * capacity_bytes / S_PER_DAY, f"{text}, as stated")
+    if (rate := _RATE.fullmatch(text)) is not None:
+        return Rate(parse_size_bytes(rate["amount"].replace(" ", "")) / _PER[rate["per"]], "as stated")
+    arguments = shlex.split(text)
+    if arguments and shutil.which(arguments[0]):
+        return LoadProgram(tuple(arguments))
+    path = Path(text)
+    if not path.is_file():
+        raise UsageError(
+            f"--like {text!r} is no rate (50GB/day, 3MB/s, 0.3DWPD), no program, and no file with a trace"
+        )
+    figures = check(Input((text,)), lambda _ios: None).figures
+    if figures is None or not figures.span_ns:
+        raise TraceError(f"can't tell what {path.name} writes each second: its I/Os are of one moment")
+    written = figures.operations.get("write")
+    seconds = figures.span_ns / NS_PER_S
+    return Rate(
+        written.bytes / seconds if written else 0.0, f"of the trace {path.name}, {seconds:,.0f} s long"
+    )
+
+
+USUAL_SPARE: Final = 0.07
+"""Flash beyond the user capacity, as its share: what GiB have over GB, which SSDs have at the least."""
+
+FILLS_PCT: Final = (50, 75, 90, 100)
+
+_STEPS: Final = 200  # of bisection: more than a double can tell apart
+
+
+def amplification_when_full(full_pct: float, spare: float = USUAL_SPARE) -> float:
+    """Bytes to the flash per byte of the host's on a drive that is full to so many per cent of its capacity.
+
+    What is free is trimmed, so that the drive knows it; ``spare`` is above 0.
+    """
+    utilization = full_pct / 100 / (1 + spare)
+    low, high = 0.0, 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        if middle in {low, high}:
+            break
+        if (middle - 1) / math.log(middle) < utilization:
+            low = middle
+        else:
+            high = middle
+    return 1 / (1 - low)
+
 
 _STRETCH_S: Final = 60.0
 _MOST_YEARS: Final = 1000

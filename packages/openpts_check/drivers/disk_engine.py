@@ -21,10 +21,9 @@ from openpts.vocabulary.sample import (
     Sample,
     StreamSample,
 )
-from openpts.vocabulary.stimulus import Step, Stream
-from openpts.vocabulary.stop import planned_length_ns
-from openpts_check.drivers.worker import Program, Timed, Worker
-from openpts_check.witness import DEVICE_READS
+from openpts.vocabulary.stimulus import Step, Stream, planned_length_ns
+from openpts_check.drivers.disk_programs import Program, Timed, Worker
+from openpts_check.purpose import DEVICE_READS
 
 
 class DiskEngine:

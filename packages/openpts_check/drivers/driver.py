@@ -7,7 +7,10 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from openpts.device.guard.guard import open_target
+from openpts.device.identity.identity import dut_facts
+from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import FileTarget, parse_target
+from openpts.errors import TargetError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
@@ -15,16 +18,51 @@ from openpts.runner.driver import Driver, Engine
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.facts import Facts, HealthReading, TargetKind
+from openpts.vocabulary.purge import Consent
 from openpts_check.drivers.disk_engine import DiskEngine
-from openpts_check.drivers.disk_in_use import disk_in_use
 from openpts_check.drivers.disk_programs import SEGMENT_BYTES, Commits, SmallFiles
 from openpts_check.drivers.own_folder import FILE_NAME, LOG_NAME, own_folder
 from openpts_check.purpose import COMMITS, FILES
 from openpts_drives.gauges import disks_below
-from openpts_drives.mounted.counts import device_counts
+from openpts_drives.health.health import read_health
+from openpts_drives.mounted.directory import DirectoryTarget, device_counts, open_directory
 from openpts_sim.simulated_target import names_simulated
+
+
+class DiskInUse(PhysicalDevice, kw_only=True):
+    """``below`` is the disk, open for reading; None where it isn't known which one that is."""
+
+    below: OpenTarget | None
+
+    def identity(self) -> Facts:
+        """Facts of the disk, as far as it reports them, and of the file system on it."""
+        of_file = PhysicalDevice.identity(self)
+        if self.below is None:
+            return of_file
+        of_disk = dut_facts(self.below.facts, self.roots)
+        known = {key: fact for key, fact in of_disk.items() if fact.value is not None}
+        own = {key: of_file[key] for key in ("file_system", "sector") if key in of_file}
+        return of_file | known | own
+
+    def health(self) -> HealthReading:
+        """The log of the disk, which has the writes of all that uses it."""
+        return PhysicalDevice.health(self) if self.below is None else read_health(self.below)
+
+
+@contextmanager
+def disk_in_use(device: PhysicalDevice, run_id: str) -> Iterator[DiskInUse]:
+    """The device with the disk that its file is on."""
+    base = (device.target, device.roots, device.cache, device.healed)
+    try:
+        directory = DirectoryTarget.of(str(Path(device.facts.path).parent), device.roots)
+    except TargetError:
+        directory = None
+    if directory is None:
+        yield DiskInUse(*base, below=None)
+        return
+    with open_directory(directory, device.roots, run_id) as below:
+        yield DiskInUse(*base, below=below)
 
 
 class CheckDriver(Driver):

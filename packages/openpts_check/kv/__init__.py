@@ -5,9 +5,8 @@ from typing import Final
 
 from openpts.units import GB, KIB, MIB
 from openpts.vocabulary.stimulus import AccessPattern, Poisson, Stimulus, Stream
-from openpts_check.endurance import Endurance
 from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
-from openpts_check.seen import percentile_ms, slower_pct
+from openpts_check.seen import Endurance, percentile_ms, slower_pct
 
 _ACT: Final = "Aerospike ACT, normal load"
 # ACT at 1x: so many small reads and so many reads and writes of large blocks each second. It reads 1.5 KB, of

@@ -5,8 +5,7 @@ from itertools import product
 from typing import Final
 
 from openpts.units import GB, MB, MIB
-from openpts.vocabulary.stimulus import AccessPattern, Stimulus, Stream
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import AccessPattern, Duration, Stimulus, Stream
 from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
 from openpts_check.seen import percentile_ms, rate
 

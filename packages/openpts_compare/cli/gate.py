@@ -1,7 +1,7 @@
 """`openpts gate`: runs held against limits, for lines that decide by exit code."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,26 +10,64 @@ import click
 import msgspec
 from msgspec.structs import replace
 
-from openpts.cli.baseline_option import WithBaseline, baseline_option
-from openpts.cli.broken_pipe import with_controls
+from openpts.cli.number_types import WithBaseline, baseline_option
 from openpts.cli.options import FILE, NEW_FILE, PATH, argument, flag, group, option, with_options
-from openpts.cli.printed_document import print_document, print_object
+from openpts.cli.standard_streams import print_document, print_object, with_controls
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.record.manifest import Manifest
 from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.sources import run_folders_of
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_compare.cli.report_files import FileArgs, folder_of_files
-from openpts_compare.gate.documents import ErrorRates, GateDocument, PowerDocument
-from openpts_compare.gate.export_files import write_export
-from openpts_compare.gate.page import gate_report
-from openpts_compare.gate.power import Power, PowerOfLimit, power_of
-from openpts_compare.gate.verdicts import gate_junit, gate_tap
-from openpts_compare.limits.baseline import gated_runs
+from openpts_compare.gate.documents import (
+    ErrorRates,
+    GateDocument,
+    Power,
+    PowerDocument,
+    PowerOfLimit,
+    gate_report,
+    power_of,
+)
+from openpts_compare.gate.export_files import CaseOutcome, JunitCase, junit_xml, write_export
+from openpts_compare.limits.bound import error_words, judged_figures, limit_line, verdict_line
 from openpts_compare.limits.judge import GateResult, judge
-from openpts_compare.limits.limits_file import Allowed, LimitSet, parse_limits, read_limits
-from openpts_compare.limits.words import error_words, judged_figures, limit_line, verdict_line
+from openpts_compare.limits.limits_file import Allowed, LimitSet, gated_runs, parse_limits, read_limits
 from openpts_compare.runs.measured_run import OF_SUBJECTS, MeasuredRun
+
+# A limit without a verdict is not kept: the gate does not pass.
+_OUTCOMES: Final = {
+    Judgement.PASS: CaseOutcome.PASSED,
+    Judgement.FAIL: CaseOutcome.FAILED,
+    Judgement.NO_VERDICT: CaseOutcome.ERROR,
+}
+
+
+def gate_junit(limits: Iterable[JudgedLimit], runs: Sequence[str]) -> bytes:
+    """A ``testcase`` for each limit; ``runs`` are the folders that were judged."""
+    cases = (
+        JunitCase(
+            name=f"{limit.name} {limit.limit}",
+            classname="openpts.gate",
+            time_s=0.0,
+            outcome=_OUTCOMES[limit.judgement],
+            message=limit_line(limit),
+            output=limit_line(limit) if limit.judgement is Judgement.PASS else "",
+        )
+        for limit in limits
+    )
+    return junit_xml("openpts gate", cases, {"runs": "; ".join(runs)})
+
+
+def gate_tap(limits: Sequence[JudgedLimit]) -> Iterator[str]:
+    """Lines of the Test Anything Protocol, version 14."""
+    yield "TAP version 14"
+    yield f"1..{len(limits)}"
+    for number, limit in enumerate(limits, start=1):
+        passed = limit.judgement is Judgement.PASS
+        name = f"{limit.name} {limit.limit}".replace("#", "\\#")
+        yield f"{'ok' if passed else 'not ok'} {number} - {name}"
+        yield f"# {limit_line(limit)}"
+
 
 _OUT = Path("openpts-gate")
 _EXIT_CODES = {

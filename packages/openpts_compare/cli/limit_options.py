@@ -5,8 +5,8 @@ from typing import Final
 
 import click
 
-from openpts.cli.baseline_option import baseline_option
-from openpts.cli.help_order import Decorator
+from openpts.cli.commands_on_demand import Decorator
+from openpts.cli.number_types import baseline_option
 from openpts.cli.options import flag
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of

@@ -8,8 +8,8 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.cli.baseline_option import BASELINE
 from openpts.cli.live_outputs import publish
+from openpts.cli.number_types import BASELINE
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, UsageError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.reader import stored_run
@@ -51,8 +51,7 @@ class RunLimits(Struct, frozen=True):
                     f"{BASELINE if baseline else '--stop-on-fail'} needs a limits file: give --limits FILE"
                 )
             return cls(None, (), stop_on_fail=False, require_steady=require_steady)
-        from openpts_compare.limits.baseline import gated_runs  # noqa: PLC0415 slow to load
-        from openpts_compare.limits.limits_file import read_limits  # noqa: PLC0415 likewise
+        from openpts_compare.limits.limits_file import gated_runs, read_limits  # noqa: PLC0415 slow to load
 
         limits = read_limits(limits_path)
         return cls(limits, gated_runs(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
@@ -62,8 +61,8 @@ class RunLimits(Struct, frozen=True):
         order = replace(order, stop_on_fail=self.stop_on_fail, require_steady=self.require_steady)
         if self.limits is None:
             return order
-        from openpts_compare.limits.baseline import kept_baseline  # noqa: PLC0415 slow to load
         from openpts_compare.limits.judge import refuse_undecidable  # noqa: PLC0415 likewise
+        from openpts_compare.limits.limits_file import kept_baseline  # noqa: PLC0415 slow to load
 
         refuse_undecidable(self.limits, test.name, self.baseline)
         copies = {LIMITS_NAME: self.limits.raw}
@@ -84,7 +83,7 @@ class StopOnFail:
         """A step ends the run at once, a cycle when another follows: the last one ends it anyway."""
         match event:
             case RunStarted():
-                from openpts_compare.limits.of_run import stored_limits  # noqa: PLC0415 slow to load
+                from openpts_compare.limits.judge import stored_limits  # noqa: PLC0415 slow to load
 
                 self._folder = event.folder
                 limits = stored_limits(event.folder)
@@ -93,7 +92,7 @@ class StopOnFail:
                 self._failed = self._of_step(event.sample)
                 self._stop()
             case CycleEnded():
-                from openpts_compare.limits.of_run import failed_so_far  # noqa: PLC0415 slow to load
+                from openpts_compare.limits.judge import failed_so_far  # noqa: PLC0415 slow to load
 
                 self._failed = failed_so_far(stored_run(self._folder))
             case PurgeStarted() | StepsStarted():
@@ -133,10 +132,9 @@ def end_judged(folder: Path, stream: IO[str] | None) -> None:
     Raises LimitError, NotSteadyError or NoVerdictError.
     """
     from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
-    from openpts_compare.limits.conditions import steady  # noqa: PLC0415 slow to load
-    from openpts_compare.limits.of_run import judged_run  # noqa: PLC0415 likewise
+    from openpts_compare.limits.bound import limit_line, verdict_line  # noqa: PLC0415 likewise
+    from openpts_compare.limits.judge import judged_run, steady  # noqa: PLC0415 slow to load
     from openpts_compare.limits.page import left_out_words  # noqa: PLC0415 likewise
-    from openpts_compare.limits.words import limit_line, verdict_line  # noqa: PLC0415 likewise
 
     run = read_for_report(folder)
     result = judged_run(run)

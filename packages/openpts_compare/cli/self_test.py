@@ -7,8 +7,7 @@ from typing import Final
 
 import click
 
-from openpts.cli.printed_document import print_document
-from openpts.cli.terminal import wrapped
+from openpts.cli.standard_streams import print_document, wrapped
 from openpts.errors import EngineUnavailableError, OpenptsError
 from openpts.temporary_folder import in_memory, temporary_folder
 from openpts.vocabulary.document import Document
@@ -88,7 +87,7 @@ def _known_answers(folder: Path) -> tuple[SelfTestFinding, ...]:
 
 
 def _in_real_time(seconds: float, folder: Path) -> tuple[SelfTestFinding, ...]:
-    from openpts.engine.native_build import FEATURES  # noqa: PLC0415 as above
+    from openpts.engine.native import FEATURES  # noqa: PLC0415 as above
     from openpts_compare.selftest.known_delays import ClockReading, check, judge_clocks  # noqa: PLC0415 as above
 
     why = "" if FEATURES["traces"] else "the native module was built without traces, and reads no capture"

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.cli.options import PATH, argument, flag, option, with_options
-from openpts.cli.printed_document import print_document
+from openpts.cli.standard_streams import print_document
 from openpts.errors import NoVerdictError, OpenptsError, RecordError, UsageError
 from openpts.record.batch import has_drives_apart
 from openpts.vocabulary.document import Document
@@ -83,7 +83,7 @@ def verify(
     if requirements or guide is not None:
         if runs:
             raise UsageError("--requirements are those of one folder: name it alone")
-        from openpts_pts.cli.requirements import print_requirements  # noqa: PLC0415 slow to load
+        from openpts_pts.conformance.requirements import print_requirements  # noqa: PLC0415 slow to load
 
         folder = report_json.parent if report_json.is_file() else report_json
         statuses = {_STATUSES[word] for word in only}
@@ -138,8 +138,7 @@ def _verified(
     """What is wrong with a report, printed unless ``as_json``. Raises RecordError if it can't be read."""
     from openpts.report.record_files import record_files  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
-    from openpts_compare.report.checksums import file_faults  # noqa: PLC0415 slow to load
-    from openpts_compare.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
+    from openpts_compare.verification import differences, file_faults, read_report  # noqa: PLC0415 slow to load
 
     stored = read_report(path)
     source = ReportSource.of(runs or (path.parent,), out=path.parent)

@@ -1,27 +1,333 @@
 """Builds the comparison of runs as a report: sets in, model out; no clock, no device, no file."""
 
-from collections.abc import Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Final
 
-from openpts.procedures.kit.content import MedianRun
-from openpts.procedures.kit.red_line import red_line_of_all
+from openpts.analysis.run_comparison import (
+    FALSE_ALARM_LIMIT,
+    ComparisonOutcome,
+    Quality,
+    SetComparison,
+    SetRule,
+    ratio_between,
+)
+from openpts.procedures.kit.content import ONE_RUN, MedianRun, rse_cell, set_words
+from openpts.procedures.kit.standing import red_line_of_all
 from openpts.procedures.registry import procedure_of
-from openpts.report.times import default_date
-from openpts_compare.compare.conditions import ComparedConditions, conditions_of
-from openpts_compare.compare.conditions_page import conditions_page, red_list
+from openpts.report.sources import default_date
+from openpts.units import format_count
+from openpts.vocabulary.uncertainty import two_digits
+from openpts_compare.compare.conditions import ComparedConditions, conditions_of, conditions_page, red_list
 from openpts_compare.compare.contenders import ComparedTest, RunComparison
-from openpts_compare.compare.dots_page import dots_blocks
+from openpts_compare.compare.dots_page import dots_blocks, overlays
 from openpts_compare.compare.metrics import (
     ComparedMetric,
     ComparedMetrics,
+    SetValue,
+    Spread,
     lines_judged,
     metrics_of,
+    spreads_of,
     typical_run,
 )
-from openpts_compare.compare.overlays import overlays
-from openpts_compare.compare.spread import Spread, spreads_of
-from openpts_compare.compare.tables import detail_table, glance_table, sets_table, spread_table
-from openpts_compare.compare.words import answers, odd_ones, rules
-from openpts_pages.model import Block, Page, Report, Verdict
+from openpts_compare.limits.bound import ratio_words
+from openpts_pages import cells
+from openpts_pages.kit import Cells, rows_table
+from openpts_pages.measure import Measured
+from openpts_pages.model import Block, Cell, Column, Page, Report, Table, Verdict
+
+NO_DIFFERENCE: Final = "no difference shown"
+_ERROR: Final = (1 - 0.95) / 2
+"""At each end of the interval of a ratio, where no limit says how often it may be wrong."""
+
+_MEDIAN: Final = (
+    "Median: the middle value of the warm runs, always a measured one; of an even number of runs the less "
+    "favorable of the middle two."
+)
+_DELTA: Final = (
+    "Delta: candidate / base - 1 of speeds and scores, base / candidate - 1 of times, from the medians; a "
+    "plus is always better."
+)
+
+
+def rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[str, ...]:
+    """How the pages are to be read; ``lines`` are those in which a difference could have been shown."""
+    first = (
+        _MEDIAN,
+        "RSE: relative standard error |s / (mean x sqrt(N))| in per cent, s with N - 1. Above "
+        f"{set_rule.rse_limit_pct:g} % more runs are needed; with {set_rule.most} runs or more the set is "
+        "discarded.",
+        _DELTA,
+    )
+    limit = f"{100 * FALSE_ALARM_LIMIT:g} %"
+    rule = (
+        f"Different: the medians differ by {least_difference_pct:g} % or more (the least difference of "
+        f"interest), and chance alone would show one such line or more in at most {limit} of all "
+        "comparisons. By chance: how often two sets that do not differ lie so far apart, by Student's t of "
+        "the logarithms, the interval of the gate. Corrected: for the number of lines, by Holm's method. "
+        "Runs count as independent; of sets that were not made in turn on one host, a session's shift is "
+        "taken to vary as runs do."
+    )
+    return (*first, rule, f"{format_count(lines, 'line')} judged.") if lines else (*first, rule)
+
+
+def answers(tests: ComparedMetrics, base: str) -> tuple[str, ...]:
+    """What the whole shows of each set beside the base, a sentence each."""
+    lines: defaultdict[str, list[tuple[ComparedMetric, SetComparison]]] = defaultdict(list)
+    for metric in (metric for _, metrics in tests for metric in metrics):
+        for one in metric.sets:
+            if one.comparison is not None:
+                lines[one.contender.name].append((metric, one.comparison))
+    return tuple(f"{name} beside {base}: {_answer(compared)}." for name, compared in lines.items())
+
+
+def _answer(compared: Sequence[tuple[ComparedMetric, SetComparison]]) -> str:
+    judged = format_count(sum(one.chance is not None for _, one in compared), "key value")
+    found = Counter(one.outcome for _, one in compared)
+    if not any(one.chance is not None for _, one in compared):
+        reasons = (one.reason for _, one in compared if one.reason)
+        return f"nothing can be said of chance, {next(reasons, 'make 2 more runs of each')}"
+    doubtful = (
+        f", {found[ComparisonOutcome.MAY_BE_CHANCE]} may be chance"
+        if found[ComparisonOutcome.MAY_BE_CHANCE]
+        else ""
+    )
+    different = [(metric, one) for metric, one in compared if one.outcome is ComparisonOutcome.DIFFERENT]
+    if not different:
+        return f"no difference shown in {judged}{doubtful}"
+    deltas = {metric.name: one.delta_pct for metric, one in different if one.delta_pct is not None}
+    ways = [
+        f"{word} in {count}"
+        for word, count in (
+            ("better", sum(delta > 0 for delta in deltas.values())),
+            ("worse", sum(delta < 0 for delta in deltas.values())),
+        )
+        if count
+    ]
+    # by the ratio: a loss of 99 % is more than a gain of 900 %
+    most = max(deltas, key=lambda name: abs(math.log1p(deltas[name] / 100)), default="")
+    largest = [f"most in {most} ({cells.signed(deltas[most], 1)} %)"] if most else []
+    return f"different in {len(different)} of {judged}{doubtful}: {', '.join([*ways, *largest])}"
+
+
+def odd_ones(tests: ComparedMetrics, spreads: dict[int, Spread]) -> tuple[str, ...]:
+    """Which of three drives or more lie out, a sentence each, or that none does."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for metric in (metric for _, metrics in tests for metric in metrics):
+        one = spreads.get(id(metric))
+        if one is not None and one.lies_out and one.farthest is not None:
+            off = "" if one.off_pct is None else f" ({cells.signed(one.off_pct, 1)} %)"
+            found[one.farthest].append(f"{metric.name}{off}")
+    if spreads and not found:
+        return (f"No drive lies out in {format_count(len(spreads), 'key value')}.",)
+    return tuple(f"{name} lies out: {', '.join(values)}." for name, values in found.items())
+
+
+def outcome_words(one: SetValue) -> str:
+    """What a candidate shows beside the base; empty for the base."""
+    if one.comparison is None:
+        return ""
+    is_alone = one.runs is None or one.runs.quality is Quality.ONE_RUN
+    return {
+        ComparisonOutcome.DIFFERENT: f"different{_chance_words(one.comparison)}",
+        ComparisonOutcome.MAY_BE_CHANCE: f"may be chance{_chance_words(one.comparison)}",
+        ComparisonOutcome.NOT_OF_INTEREST: "differs by less than is of interest",
+        ComparisonOutcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_chance_words(one.comparison)}",
+        ComparisonOutcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
+        ComparisonOutcome.DISCARDED: "not compared: a set is discarded",
+        ComparisonOutcome.NO_REPEATS: f"nothing can be said of chance: {one.comparison.reason}",
+    }[one.comparison.outcome]
+
+
+def _ratio_words(one: SetValue) -> str:
+    """The ratio with its 95 % interval, as a gate says it; empty for single runs, or values not above 0."""
+    if one.base is None or one.runs is None or one.comparison is None or one.comparison.reason:
+        return ""
+    ratio = ratio_between(one.base, one.runs)
+    return "" if ratio is None else ratio_words(ratio.value, ratio.low(_ERROR), ratio.high(_ERROR), ratio)
+
+
+def _chance_words(comparison: SetComparison) -> str:
+    if comparison.chance is None or comparison.corrected_chance is None:
+        return ""
+    return f": {chance_text(comparison.chance)} %, corrected {chance_text(comparison.corrected_chance)} %"
+
+
+def chance_text(probability: float) -> str:
+    """A probability in per cent, with two significant digits, down to 0.01: below, no spread is normal."""
+    pct = 100 * probability
+    return "< 0.01" if pct < 0.01 else f"{Decimal(f'{pct:.1e}'):f}"
+
+
+def absence(one: SetValue) -> str:
+    """Why a set has no value."""
+    if any(value.stands_in for value in one.missing):
+        return "too few I/Os for the percentile"
+    return "; ".join(dict.fromkeys(value.note for value in one.missing)) or "no warm run"
+
+
+def statement(one: SetValue) -> str:
+    """The statement on a key value of a contender, in one line."""
+    if one.runs is None:
+        return absence(one)
+    said = [word for word in (outcome_words(one), _ratio_words(one), *set_words(one.runs), one.state) if word]
+    return "; ".join(dict.fromkeys(said))
+
+
+def sets_table(comparison: RunComparison) -> Table:
+    """The drives and labels compared, and how many runs of each test they have."""
+    tests = comparison.tests
+    return rows_table(
+        "compare-sets",
+        "Drives and labels, with their runs of each test",
+        " | ".join(["Drive or label:<1.6", *(f"{test.test.upper()}:^" for test in tests)]),
+        ((name, *(_runs_cell(test, name) for test in tests)) for name in comparison.names),
+        note=f"{comparison.names[0]} is the base.",
+    )
+
+
+def _runs_cell(test: ComparedTest, name: str) -> Cell:
+    sets = [one for one in test.contenders if one.owner == name]
+    if not sets:
+        return cells.missing("not run")
+    texts = [f"{len(one.warm)} warm{f', {len(one.cold)} cold' if one.cold else ''}" for one in sets]
+    return Cell(" | ".join(texts))
+
+
+def glance_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
+    """Medians and deltas of a test, a row for each key value."""
+    candidates = [one.name for one in test.contenders if one is not test.base]
+    deltas = [Column(f"{name}: delta (%)") for name in candidates] if test.base else []
+    return rows_table(
+        f"compare-{test.test}-glance",
+        f"{test.title}: medians" + (f" and deltas from {test.base.name}" if test.base else ""),
+        (Column("Key value", None, "left", 1.5), *(Column(one.name) for one in test.contenders), *deltas),
+        (
+            (
+                metric.title,
+                *(_median_cell(one) for one in metric.sets),
+                *(_delta_cell(one, metric) for one in metric.sets[1:] if test.base),
+            )
+            for metric in metrics
+        ),
+    )
+
+
+def detail_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
+    """A row for each key value of each set: runs, median, range, RSE, delta with E_n, chance, statement."""
+    return rows_table(
+        f"compare-{test.test}-sets",
+        f"{test.title}: sets of runs",
+        "Key value:<1.7 | Drive or label:<1.2 | Warm runs:^0.5 | Median:0.9 | Min:0.8 | Max:0.8 | "
+        "RSE (%):0.6 | Delta (%):0.7 | Chance, corrected (%):0.8 | Statement:<1.8",
+        (row for metric in metrics for one in metric.sets for row in _detail_rows(test, metric, one)),
+    )
+
+
+def _detail_rows(test: ComparedTest, metric: ComparedMetric, one: SetValue) -> Iterator[Cells]:
+    yield (
+        metric.title,
+        one.contender.name,
+        cells.count(len(one.warm)),
+        _median_cell(one, spread=False),
+        *_range_cells(one),
+        rse_cell(one.runs),
+        "base" if one.contender is test.base else _delta_cell(one, metric, outcome=False),
+        _chance_cell(one),
+        statement(one) or "-",
+    )
+    for value in one.cold:
+        dashes = ["-"] * 5
+        yield metric.title, f"{one.contender.name}, cold", "-", value.noted_cell, *dashes, "not counted"
+
+
+def _median_cell(one: SetValue, *, spread: bool = True) -> Cell:
+    """The median with its own note; ``spread`` adds the state and the range of the runs."""
+    median = one.median
+    if median is None or one.runs is None:
+        return cells.missing(absence(one))
+    notes = [median.note] if median.note else []
+    if spread and one.state:
+        notes.append(one.state)
+    if spread and one.runs.count > 1:
+        low, high = _ends(one)
+        notes.append(f"{low.text} to {high.text}, N = {one.runs.count}")
+    return Cell(median.text, median.value, "; ".join(notes))
+
+
+def _range_cells(one: SetValue) -> tuple[Cell, Cell]:
+    if one.runs is None:
+        return Cell("-"), Cell("-")
+    low, high = _ends(one)
+    return Cell(low.text, low.value), Cell(high.text, high.value)
+
+
+def _ends(one: SetValue) -> tuple[Measured, Measured]:
+    """Smallest and largest value of the warm runs."""
+    in_order = sorted(one.warm, key=lambda value: value.value or 0.0)
+    return in_order[0], in_order[-1]
+
+
+def _chance_cell(one: SetValue) -> Cell:
+    """How often chance shows these ranges when all lines count; below it, ranges of so many runs alone."""
+    comparison = one.comparison
+    if comparison is None or comparison.chance is None or comparison.corrected_chance is None:
+        return Cell("-")
+    corrected = comparison.corrected_chance
+    return Cell(chance_text(corrected), 100 * corrected, f"one line: {chance_text(comparison.chance)}")
+
+
+def _delta_cell(one: SetValue, metric: ComparedMetric, *, outcome: bool = True) -> Cell:
+    """The delta, plus is better; ``outcome`` adds the statement on it in place of its E_n."""
+    if one.comparison is None:
+        return cells.missing("base not measured" if metric.base is None else "not measured")
+    words = outcome_words(one) if outcome else ""
+    if one.comparison.delta_pct is None:
+        return cells.missing(words or "not judged")
+    if not outcome and one.e_n is not None:
+        words = f"E_n {cells.signed(one.e_n, 2)}"
+    return Cell(cells.signed(one.comparison.delta_pct, 1), one.comparison.delta_pct, words)
+
+
+def spread_table(
+    test: ComparedTest, spreads: dict[int, Spread], metrics: tuple[ComparedMetric, ...]
+) -> Table | None:
+    """A row for each key value that three drives or more have; None where there is none."""
+    rows = [(metric.title, spreads[id(metric)]) for metric in metrics if id(metric) in spreads]
+    if not rows:
+        return None
+    return rows_table(
+        f"compare-{test.test}-spread",
+        f"{test.title}: spread of the drives",
+        "Key value:<1.7 | Drives:^0.5 | Mean:0.9 | Standard deviation:0.8 | Min:0.8 | Max:0.8 | "
+        "Farthest:<1.2 | Off the others (%):0.7 | Chance, corrected (%):0.8 | :<0.6",
+        ((title, *_spread_cells(spread)) for title, spread in rows),
+    )
+
+
+def _spread_cells(one: Spread) -> Cells:
+    deviation = two_digits(one.standard_deviation)
+    decimals = len(deviation.partition(".")[2])
+    low, high = one.ends
+    mean = cells.number(one.mean, decimals) if one.standard_deviation else Cell(low.text, one.mean)
+    found = [
+        cells.count(len(one.names)),
+        mean,
+        Cell(deviation, one.standard_deviation),
+        Cell(low.text, low.value),
+        Cell(high.text, high.value),
+    ]
+    if one.grubbs is None or one.corrected_chance is None:
+        return (*found, *["-"] * 3, "all are equal")
+    off = Cell("-") if one.off_pct is None else cells.percent(one.off_pct, plus=True)
+    statistic = f"G {cells.fixed(one.grubbs.statistic, 2)}"
+    chance = Cell(chance_text(one.corrected_chance), 100 * one.corrected_chance, statistic)
+    out = Cell("LIES OUT", tone="fail") if one.lies_out else Cell("")
+    return (*found, one.farthest or "-", off, chance, out)
+
 
 _FOOTER = "Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
 

@@ -1,20 +1,85 @@
 """What the runs were made under, field by field, and where they differ."""
 
 from collections.abc import Callable, Iterable, Sequence
+from statistics import median
 from typing import Final
 
 from msgspec import Struct
 
-from openpts.procedures.kit.header import first_known, of_cycle, purge_method, target_kind, write_cache
+from openpts.procedures.kit.header import (
+    date_and_time,
+    first_known,
+    of_cycle,
+    purge_method,
+    target_kind,
+    write_cache,
+)
+from openpts.record.health import around
 from openpts.record.manifest import Manifest
+from openpts.record.reader import Run
 from openpts.report.condition_rows import condition_rows
 from openpts.units import format_capacity
-from openpts.vocabulary.purpose import Purpose, declared_rows
+from openpts.vocabulary.facts import Purpose, declared_rows
 from openpts_compare.compare.contenders import ComparedTest, RunComparison
-from openpts_compare.compare.measured_conditions import MEASURED
 from openpts_compare.runs.measured_run import NO_CONDITION
 from openpts_host.advice.table import ADVICE
-from openpts_pages.texts import NOT_REPORTED, fact_text
+from openpts_pages import cells
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Block, Cell, Column, Page, Table, Verdict
+from openpts_pages.texts import NOT_REPORTED, brief, fact_text
+
+
+class MeasuredCondition(Struct, frozen=True):
+    """One that differs where runs are farther apart than ``least``, in ``unit``."""
+
+    label: str
+    unit: str
+    least: float
+    read: Callable[[Run], float | None]
+
+    def text(self, value: float | None) -> str:
+        """A value with its unit."""
+        return "not measured" if value is None else f"{value:,.4g} {self.unit}".rstrip()
+
+    def differs(self, values: Sequence[float | None]) -> bool:
+        """Whether those that were measured lie too far apart; what one run does not know is no difference."""
+        known = [value for value in values if value is not None]
+        return bool(known) and max(known) - min(known) > self.least
+
+
+def _gone_pct(run: Run) -> float | None:
+    purged = [one for one in run.manifest.purges if one.ran and one.samples]
+    return min((100 * one.changed_samples / one.samples for one in purged), default=None)
+
+
+def _temperature_c(run: Run) -> float | None:
+    found = run.telemetry_series.get("temperature_c")
+    return median(found.values) if found else None
+
+
+def _throttled_pct(run: Run) -> float | None:
+    found = run.telemetry_series.get("throttled")
+    return 100 * sum(map(bool, found.values)) / len(found.values) if found else None
+
+
+def _before(run: Run, key: str) -> float | None:
+    before, _ = around(run.health)
+    return None if before is None else before.reading.values.get(key)
+
+
+def _fills(run: Run) -> float | None:
+    written = _before(run, "host_write_bytes")
+    return None if written is None else written / run.manifest.target.user_capacity_bytes
+
+
+MEASURED: Final = (
+    MeasuredCondition("Gone after the purge", "%", 1, _gone_pct),
+    MeasuredCondition("Temperature of the drive, median", "°C", 3, _temperature_c),
+    MeasuredCondition("Time throttled", "%", 5, _throttled_pct),
+    MeasuredCondition("Endurance used before", "%", 5, lambda run: _before(run, "percentage_used_pct")),
+    MeasuredCondition("Drive fills written before", "", 10, _fills),
+)
+
 
 _FIRMWARE: Final = "Firmware"
 _MODEL: Final = "Model"
@@ -189,3 +254,115 @@ def _of_test(test: ComparedTest) -> ComparedConditions:
     )
     names = tuple(one.name for one in test.contenders)
     return ComparedConditions(test.test, names, (*fields, *_measured_of(test)))
+
+
+PAGE_ID = "conformance"  # the badge of every HTML report leads there
+
+
+def red_list(comparison: RunComparison, all_conditions: Sequence[ComparedConditions]) -> tuple[Block, ...]:
+    """The top of a comparison: the conditions that differ, or that none do."""
+    blocks: list[Block] = [*_mixed_labels(comparison)]
+    differing = [(one, field) for one in all_conditions for field in one.differing]
+    if not differing:
+        same = "Host, class, options, kernel and engine are the same in all runs compared."
+        return (*blocks, Verdict(same, "pass"))
+    count = len(differing)
+    noun = "condition differs" if count == 1 else "conditions differ"
+    blocks.append(
+        Verdict(
+            f"NOT MADE ALIKE: {count} {noun} between the runs. That may be the cause of differences in the "
+            "figures.",
+            "fail",
+        )
+    )
+    blocks += [
+        _table(
+            f"{table.test or 'shared'}-differing", f"{_title_of(table)}: what differs", table, table.differing
+        )
+        for table in all_conditions
+        if table.differing
+    ]
+    return tuple(blocks)
+
+
+def _mixed_labels(comparison: RunComparison) -> list[Verdict]:
+    """Labels that hold several drives."""
+    sentences = []
+    for name in comparison.names:
+        drives = dict.fromkeys(
+            f"{fact_text(run.manifest.dut, 'model')} {fact_text(run.manifest.dut, 'serial')} "
+            f"{format_capacity(run.manifest.target.user_capacity_bytes)}"
+            for run in comparison.runs_of(name)
+        )
+        if len(drives) > 1:
+            sentences.append(
+                Verdict(
+                    f"{name} holds runs of {len(drives)} drives ({', '.join(drives)}): its spread is "
+                    "between drives, not between repeated runs of one drive.",
+                    "fail",
+                )
+            )
+    return sentences
+
+
+def conditions_page(comparison: RunComparison, all_conditions: Sequence[ComparedConditions]) -> Page:
+    """All fields side by side, and the runs with their records."""
+    tables = [
+        _table(table.test or "shared", _title_of(table), table, table.fields) for table in all_conditions
+    ]
+    note = Verdict(
+        "A field differs where compared runs have different values. Not judged: the identity of a drive "
+        "(model, serial number, capacity; firmware if the models differ) and seeds."
+    )
+    return Page(PAGE_ID, "Conditions of the runs", (_runs_table(comparison), note, *tables), mandatory=True)
+
+
+def _title_of(table: ComparedConditions) -> str:
+    return f"Conditions of {table.test.upper()}" if table.test else "Conditions of all runs"
+
+
+def _table(table_id: str, title: str, of: ComparedConditions, fields: Sequence[ComparedField]) -> Table:
+    return rows_table(
+        f"compare-conditions-{table_id}",
+        title,
+        (
+            Column("Condition", align="left"),
+            *(Column(name, align="left", width=1.5) for name in of.names),
+            Column("", align="left", width=0.5),
+        ),
+        ((field.label, *(_cell(texts, field) for texts in field.values), _mark(field)) for field in fields),
+    )
+
+
+def _cell(texts: tuple[str, ...], field: ComparedField) -> Cell:
+    return Cell(" | ".join(texts) or "-", tone="fail" if field.differs else "")
+
+
+def _mark(field: ComparedField) -> Cell:
+    if not field.judged:
+        return Cell("not judged", tone="missing")
+    return Cell("DIFFERS", tone="fail") if field.differs else Cell("same")
+
+
+def _runs_table(comparison: RunComparison) -> Table:
+    rows = (
+        (
+            test.test.upper(),
+            one.name,
+            brief(run.manifest.test_id),
+            date_and_time(run.manifest.started_at),
+            "cold" if run.cold else "warm",
+            run.manifest.state.value,
+            cells.count(len(run.run.ledger)),
+        )
+        for test in comparison.tests
+        for one in test.contenders
+        for run in one.runs
+    )
+    return rows_table(
+        "compare-runs",
+        "Runs compared",
+        "Test:<0.5 | Drive or label:<1.3 | Test ID No.:<1.6 | Started:<1.35 | Counted as:<0.6 | "
+        "State:<0.7 | Deviations:0.6",
+        rows,
+    )

@@ -4,7 +4,8 @@ A set is the runs of one drive (model, serial number, firmware, user capacity), 
 under the same conditions.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -14,6 +15,7 @@ from openpts.escaped_text import visible_line
 from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
+from openpts.report.sources import read_for_report, refuse_repeated, run_folders_of
 from openpts.units import format_capacity
 from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_pages.texts import fact_text
@@ -176,3 +178,28 @@ def _sets_of(name: str, runs: Sequence[ComparedRun]) -> list[Contender]:
         sets.setdefault(run.conditions, []).append(run)
     numbers = range(1, len(sets) + 1) if len(sets) > 1 else (0,)
     return [Contender(name, n, tuple(own)) for n, own in zip(numbers, sets.values(), strict=False)]
+
+
+def read_entries(
+    paths: Sequence[Path], labels: Mapping[Path, str] | None = None, cold: Sequence[Path] = ()
+) -> list[NamedRun]:
+    """Read run folders, and suites for all runs in them.
+
+    A label or ``cold`` of a suite holds for all its runs. Raises UsageError for a folder named twice, and for
+    a label or ``cold`` of a folder that is not compared; RecordError for a folder that can't be read.
+    """
+    folders = [(path, folder) for path in paths for folder in run_folders_of([path])]
+    refuse_repeated([folder for _, folder in folders])
+    named = {place.resolve() for pair in folders for place in pair}
+    for what, chosen in (("--label", labels or {}), ("--cold", cold)):
+        for path in chosen:
+            if path.resolve() not in named:
+                raise UsageError(f"invalid {what} of {path}: not one of the compared runs")
+    by_place = {path.resolve(): label for path, label in (labels or {}).items()}
+    cold_places = {path.resolve() for path in cold}
+    entries = []
+    for path, folder in folders:
+        places = (folder.resolve(), path.resolve())
+        label = next((by_place[place] for place in places if place in by_place), "")
+        entries.append(NamedRun(read_for_report(folder), label, cold=not cold_places.isdisjoint(places)))
+    return entries

@@ -5,15 +5,20 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-from openpts.analysis.comparison import FALSE_ALARM_LIMIT
-from openpts.analysis.run_comparison import ComparisonOutcome, Quality, RunSet
-from openpts.vocabulary.better import Better
+from openpts.analysis.run_comparison import FALSE_ALARM_LIMIT, ComparisonOutcome, Quality, RunSet
 from openpts.vocabulary.document import Document
+from openpts.vocabulary.verdict import Better
+from openpts_compare.compare.build import statement
 from openpts_compare.compare.conditions import conditions_of
 from openpts_compare.compare.contenders import ComparedTest, RunComparison
-from openpts_compare.compare.metrics import ComparedMetric, SetValue, lines_judged, metrics_of
-from openpts_compare.compare.spread import Spread, spreads_of
-from openpts_compare.compare.words import statement
+from openpts_compare.compare.metrics import (
+    ComparedMetric,
+    SetValue,
+    Spread,
+    lines_judged,
+    metrics_of,
+    spreads_of,
+)
 
 
 class NamedValues(Struct, frozen=True):

@@ -14,5 +14,5 @@ JUDGE: Final = Judge(
     stop="openpts_compare.cli.run_limits:StopOnFail",
     end="openpts_compare.cli.run_limits:end_judged",
     page="openpts_compare.limits.page:limits_page",
-    figures="openpts_compare.limits.of_run:limit_figures",
+    figures="openpts_compare.limits.judge:limit_figures",
 )

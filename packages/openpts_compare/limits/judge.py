@@ -1,29 +1,160 @@
 """Holds runs against limits: a verdict for each limit, with the reason where there is none."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
-from typing import Final
+from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, structs
 from msgspec.structs import replace
 
 from openpts.analysis.ratio import ErrorRule, Ratio
 from openpts.analysis.run_comparison import RunSet, ratio_between
+from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.did_you_mean import nearest_word
-from openpts.errors import UsageError
-from openpts.procedures.registry import PROCEDURES
+from openpts.errors import RecordError, UsageError
+from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.standing import import_mark
+from openpts.procedures.registry import PROCEDURES, procedure_of
+from openpts.procedures.shared.outcome_text import reached_text
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run
+from openpts.record.writer import INPUT_FOLDER, LIMITS_NAME
+from openpts.run_folder_files import open_file
 from openpts.units import format_count
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of, worst
-from openpts_compare.limits.baseline import HeldAgainst
-from openpts_compare.limits.bound import Bound, refuse_unsigned
-from openpts_compare.limits.conditions import judge_required
-from openpts_compare.limits.limits_file import Allowed, LimitSet
-from openpts_compare.limits.words import fewer_runs, more_runs, ratio_words, too_many_runs
-from openpts_compare.runs.measured_run import OF_SUBJECTS, MeasuredRun, RunFigure, test_named
-from openpts_compare.runs.reference import words_of
-from openpts_compare.runs.repeats import drift_of, repeated_run
+from openpts.vocabulary.verdict import Better, SteadyState
+from openpts_compare.limits.bound import (
+    Bound,
+    fewer_runs,
+    judged_figures,
+    limit_line,
+    more_runs,
+    ratio_words,
+    refuse_unsigned,
+    too_many_runs,
+)
+from openpts_compare.limits.limits_file import (
+    MOST_BYTES,
+    Allowed,
+    HeldAgainst,
+    LimitSet,
+    RequiredCondition,
+    parse_limits,
+    stored_baseline,
+)
+from openpts_compare.runs.measured_run import (
+    OF_SUBJECTS,
+    MeasuredRun,
+    RunFigure,
+    drift_of,
+    repeated_run,
+    test_named,
+    words_of,
+)
+from openpts_drives.health.health_page import counted_events
+from openpts_pts.conformance.conformance import standing_of
+
+_Found = tuple[Judgement, str]
+
+
+def judge_required(
+    required: Sequence[RequiredCondition], runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
+) -> tuple[JudgedLimit, ...]:
+    """A verdict for each condition over all runs; the baseline counts only for what is to be the same."""
+    return tuple(_over_all(one, runs, baseline) for one in required)
+
+
+def _over_all(
+    required: RequiredCondition, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
+) -> JudgedLimit:
+    if required is RequiredCondition.SAME_FIRMWARE:
+        judgement, reason = _same_firmware([*runs, *baseline])
+    else:
+        found = [(_held(required, one), one) for one in runs]
+        order = (Judgement.FAIL, Judgement.NO_VERDICT, Judgement.PASS)
+        (judgement, reason), worst = min(found, key=lambda each: order.index(each[0][0]))
+        if reason and len(runs) > 1:
+            reason = f"{worst.run.folder}: {reason}"
+    return JudgedLimit(required.value, "required", judgement, reason, runs=len(runs), base_runs=len(baseline))
+
+
+def _held(required: RequiredCondition, run: MeasuredRun) -> _Found:
+    """Verdict on a required condition; a pass is withheld from an unfinished run."""
+    judgement, reason = _OF_A_RUN[required](run.run)
+    if judgement is Judgement.PASS and run.unfinished:
+        return Judgement.NO_VERDICT, run.unfinished
+    return judgement, reason
+
+
+def _conformant(run: Run) -> _Found:
+    if mark := import_mark(run.manifest):
+        return Judgement.FAIL, mark
+    standing = standing_of(run)
+    return (Judgement.PASS, "") if standing.conformant else (Judgement.FAIL, standing.bottom_line.rstrip("."))
+
+
+def steady(run: Run) -> _Found:
+    """Whether steady state was reached in every cycle of a test that looks for it."""
+    conditions, cycles = run.manifest.conditions, run.manifest.cycles
+    if conditions.steady_state is SteadyState.NONE:
+        return Judgement.NO_VERDICT, f"{conditions.test} does not look for steady state"
+    if not cycles:
+        return Judgement.NO_VERDICT, "the run did not come so far"
+    missed = [one for one in cycles if one.outcome.steady_round is None]
+    if not missed:
+        return Judgement.PASS, ""
+    first = missed[0]
+    if run.manifest.imported is not None and first.outcome.last_round < WINDOW_ROUNDS:
+        few = format_count(first.outcome.last_round, "round")
+        return (
+            Judgement.NO_VERDICT,
+            f"{few} of {run.manifest.imported.tool}, steady state takes {WINDOW_ROUNDS}",
+        )
+    title = f"{first.title}: " if first.title else ""
+    return Judgement.FAIL, f"{title}{reached_text(first.outcome, conditions)}"
+
+
+def _no_media_errors(run: Run) -> _Found:
+    failed = sum(error.count for step in run.steps for error in step.sample.errors)
+    failed += sum(step.sample.failure is not None and not step.sample.errors for step in run.steps)
+    if failed:
+        return Judgement.FAIL, format_count(failed, "failed I/O")
+    return _counted(run, "error", "media errors")
+
+
+def _no_throttling(run: Run) -> _Found:
+    """Verdict on throttling, by the drive's log or a simulated drive's intervals."""
+    series = run.telemetry_series.get("throttled")
+    if series is not None and any(series.values):
+        slowed = sum(value > 0 for value in series.values)
+        return Judgement.FAIL, f"throttled in {slowed:,} of {len(series.values):,} intervals"
+    found = _counted(run, "throttling", "throttling")
+    return (Judgement.PASS, "") if found[0] is Judgement.NO_VERDICT and series is not None else found
+
+
+def _counted(run: Run, kind: str, words: str) -> _Found:
+    events = counted_events(run, kind)
+    if events is None:
+        return Judgement.NO_VERDICT, f"the drive's log, as far as it was read, does not count {words}"
+    return (Judgement.FAIL, ", ".join(events)) if events else (Judgement.PASS, "")
+
+
+def _same_firmware(runs: Sequence[HeldAgainst]) -> _Found:
+    found = dict.fromkeys(run.firmware for run in runs)
+    if "" in found:
+        return Judgement.NO_VERDICT, "the firmware of a run is not known"
+    return (Judgement.PASS, "") if len(found) == 1 else (Judgement.FAIL, f"firmware {', '.join(found)}")
+
+
+_OF_A_RUN: Final[Mapping[RequiredCondition, Callable[[Run], _Found]]] = {
+    RequiredCondition.CONFORMANT: _conformant,
+    RequiredCondition.STEADY: steady,
+    RequiredCondition.NO_MEDIA_ERRORS: _no_media_errors,
+    RequiredCondition.NO_THROTTLING: _no_throttling,
+}
+
 
 _TO_ALLOW: Final = (
     'allow = ["{0}"] in the limits file, or `openpts gate --allow "{0}"`, judges it all the same'
@@ -318,3 +449,48 @@ def mean_rounds_spread(figures: Sequence[RunFigure]) -> float | None:
     """The spread between rounds, as the mean over runs; None where none has rounds."""
     spreads = [one.rounds_spread_pct for one in figures if one.rounds_spread_pct is not None]
     return fmean(spreads) if spreads else None
+
+
+def stored_limits(folder: Path) -> LimitSet | None:
+    """The limits that a run was ordered with. Raises RecordError where their copy is damaged."""
+    name = f"{INPUT_FOLDER}/{LIMITS_NAME}"
+    try:
+        with open_file(folder, name) as file:
+            return parse_limits(file.read(MOST_BYTES + 1), str(folder / name))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RecordError(f"can't read {folder / name}: {error.strerror}") from error
+    except UsageError as error:
+        raise RecordError(f"the limits in the run folder can't be read: {error}") from error
+
+
+def judged_run(run: Run, content: ReportContent | None = None) -> GateResult | None:
+    """The verdicts on a run; None if it has no limits. ``content`` is its report's, if made already."""
+    limits, test = stored_limits(run.folder), procedure_of(run.manifest.conditions.test)
+    if limits is None and not test.has_limits:
+        return None
+    measured = MeasuredRun.of(run, content)
+    if limits is None and not measured.content.limits:
+        return None
+    return judge_finished(limits or LimitSet(), measured, stored_baseline(run.folder))
+
+
+def limit_figures(run: Run, content: ReportContent) -> dict[str, Any]:
+    """The verdicts on a run that was ordered with a limits file; nothing of any other."""
+    result = judged_run(run, content) if stored_limits(run.folder) is not None else None
+    return {} if result is None else {"verdict": result.verdict, "limits": judged_figures(result.judged)}
+
+
+def failed_so_far(run: Run) -> str:
+    """The first limit that a run in progress can no longer keep; empty if none. Raises RecordError.
+
+    Its finished cycles count. Figures of the entire run, such as its energy, are not known before its end.
+    """
+    limits = stored_limits(run.folder) or LimitSet()
+    required = tuple(one for one in limits.required if one is not RequiredCondition.CONFORMANT)
+    content = procedure_of(run.manifest.conditions.test).part("report").report(run)
+    so_far = structs.replace(MeasuredRun.of(run, content), state=RunState.COMPLETE)
+    result = judge_finished(structs.replace(limits, required=required), so_far, stored_baseline(run.folder))
+    failed = next((one for one in result.judged if one.judgement is Judgement.FAIL), None)
+    return "" if failed is None else limit_line(failed)

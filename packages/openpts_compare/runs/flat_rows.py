@@ -14,7 +14,7 @@ from openpts.record.reader import Run
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState
-from openpts_pts.conformance.standing import standing_of
+from openpts_pts.conformance.conformance import standing_of
 
 _LABEL: Final = "label."
 _TEXT, _INT = "VARCHAR", "BIGINT"

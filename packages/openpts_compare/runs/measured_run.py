@@ -1,7 +1,10 @@
 """What a run offers to a gate: its measures by key, and rates and response times of all that was measured."""
 
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from decimal import Decimal
 from functools import cached_property
 from statistics import fmean
 from typing import Any, Final, Self
@@ -9,23 +12,164 @@ from typing import Any, Final, Self
 import msgspec
 from msgspec import Struct, field
 
-from openpts.analysis.latency import ios_needed
+from openpts.analysis.latency import ResponseTimes, ios_needed, nines_percentile, response_times
 from openpts.analysis.ratio import spread_pct
-from openpts.analysis.response_times import ResponseTimes, response_times
-from openpts.analysis.sessions import Made
+from openpts.analysis.rounds import measurement_window, test_point
+from openpts.analysis.run_comparison import DRIFT_LIMIT, Made, drift_chance
 from openpts.errors import UsageError
 from openpts.plugins import Kind, offers
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest, RunState
-from openpts.record.reader import Run
+from openpts.record.reader import Run, StepRecord
 from openpts.units import MB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.sample import Measured
-from openpts_compare.runs.reference import Tokens, percentile_name, percentile_of, tokens_of, words_of
-from openpts_compare.runs.subjects import parts_of
+from openpts.vocabulary.sample import NOTHING, Measured, Phase, StepState
 from openpts_pages.measure import Measured as Measure
 from openpts_pages.measure import key_of
 from openpts_pages.texts import fact_text
+
+_JUDGED: Final = frozenset(
+    {Phase.ROUND, Phase.HISTOGRAM, Phase.PROFILE, Phase.LOAD, Phase.SWEEP, Phase.SATURATION}
+)
+_OPERATIONS: Final = ("read", "write", "trim")
+
+
+def parts_of(run: Run) -> Iterator[tuple[StepRecord, str, Measured, bool]]:
+    """Step, name and figures of each stimulus and stream that results are made of, and whether it is of a
+    round.
+    """
+    for step, is_round in _steps_of(run):
+        place, sample = step.place, step.sample
+        prefix = "" if is_round else f"{place.phase} {place.number} "
+        for name, part in _named(step):
+            yield step, f"{prefix}{name}", part, is_round
+            done = [one for one in _OPERATIONS if part.operations[one].ios]
+            for operation in done if len(done) > 1 or sample.streams else ():
+                yield step, f"{prefix}{name} {operation}", _alone(part, operation), is_round
+        if len(sample.streams) > 1:
+            yield step, f"{prefix}all", sample, is_round
+
+
+def _named(step: StepRecord) -> Iterator[tuple[str, Measured]]:
+    sample = step.sample
+    if (point := test_point(sample.step.stimulus)) is not None:
+        yield str(point), sample
+    parts: Sequence[Measured] = sample.streams or (sample,)
+    for number, (stream, part) in enumerate(zip(sample.step.streams, parts, strict=False), start=1):
+        if stream.name or len(sample.step.streams) > 1:
+            yield stream.name or f"stream {number}", part
+
+
+def _alone(part: Measured, operation: str) -> Measured:
+    return Measured(read=part.operations[operation], write=NOTHING, elapsed_ns=part.elapsed_ns, cpu=None)
+
+
+def _steps_of(run: Run) -> Iterator[tuple[StepRecord, bool]]:
+    steps = [
+        step for step in run.steps if step.place.phase in _JUDGED and step.sample.state is StepState.COMPLETE
+    ]
+    rounds = defaultdict[int, set[int]](set)
+    for step in steps:
+        if step.place.phase is Phase.ROUND:
+            rounds[step.place.cycle].add(step.place.number)
+    windows = {cycle: _window(run, len(numbers), cycle) for cycle, numbers in rounds.items()}
+    for step in steps:
+        is_round = step.place.phase is Phase.ROUND
+        if not is_round or step.place.number in windows[step.place.cycle]:
+            yield step, is_round
+
+
+def _window(run: Run, rounds: int, cycle: int) -> tuple[int, ...]:
+    """The rounds of the measurement window of a cycle that has so many."""
+    cycles = run.manifest.cycles
+    steady_round = cycles[cycle - 1].outcome.steady_round if cycle <= len(cycles) else None
+    return measurement_window(rounds, steady_round).rounds
+
+
+Tokens = tuple[str, ...]
+"""The words of a key in alphabetical order, in one spelling."""
+
+_NUMBERS: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+_COUNT: Final = rf"(?P<count>[1-9]|{'|'.join(_NUMBERS)})"
+_POINT: Final = "~"  # of a percentile, so that it is not taken for the dot between words
+_NOT_INSIDE: Final = rf"(?<![a-z0-9{_POINT}])"
+_PERCENTILES: Final = tuple(
+    re.compile(_NOT_INSIDE + pattern + rf"(?![a-z0-9{_POINT}])")
+    for pattern in (
+        rf"{_COUNT}[ _-]?(?:nines|9s)",
+        r"lat(?P<whole>[0-9]{2})(?P<part>[0-9]*)th(?:usec|msec|nsec)?",
+        r"p ?(?P<whole>[0-9]{1,2})(?:[._](?P<part>[0-9]+))?",
+        r"(?P<whole>9[0-9])\.(?P<part>[0-9]+)(?: ?%)?",
+    )
+)
+_NAMED_UNIT: Final = re.compile(r"lat[0-9]{2,}th(?P<unit>usec|msec|nsec)")
+_WORDS: Final = re.compile(rf"[^a-z0-9{_POINT}]+")
+_SIZE: Final = re.compile(r"([0-9]+)(k|kb|kib|m|mb|mib)")
+_PATTERN: Final = re.compile(r"(rnd|seq)([0-9].*)")
+_SAME: Final = {
+    **dict.fromkeys(("art", "avg", "average", "clat", "latency"), "mean"),
+    **dict.fromkeys(("mrt", "maximum"), "max"),
+    **dict.fromkeys(("bw", "throughput", "bandwidth"), "mb_per_s"),
+    **dict.fromkeys(("kb", "k"), "kib"),
+    "m": "mib",
+    "random": "rnd",
+    "sequential": "seq",
+}
+
+
+def tokens_of(text: str) -> Tokens:
+    """The words of a key, or of what an operator wrote for one."""
+    return tuple(sorted(words_of(text)))
+
+
+def words_of(text: str) -> list[str]:
+    """The same in their order."""
+    lower = text.lower().replace("mb_per_s", "throughput").replace("mb/s", "throughput")
+    for pattern in _PERCENTILES:
+        lower = pattern.sub(_percentile_word, lower)
+    return [_SAME.get(word, word) for raw in _WORDS.split(lower) if raw for word in _split(raw)]
+
+
+def percentile_of(word: str) -> float | None:
+    """The percentile that a word stands for: 99.99 of ``p99~99``; None of what is none, such as ``p100``."""
+    number = word.removeprefix("p").replace(_POINT, ".")
+    if word == number or not re.fullmatch(r"[0-9]+(\.[0-9]+)?", number):
+        return None
+    percentile = float(number)
+    return percentile if 0 < percentile < 100 else None
+
+
+def unit_of_name(text: str) -> str:
+    """The unit that a name brings along, as ``usec`` of ``lat9999thUsec``; empty for all others."""
+    match = _NAMED_UNIT.search(text.lower())
+    return match["unit"] if match else ""
+
+
+def percentile_name(percentile: float) -> str:
+    """As it is printed: ``p99.99``."""
+    return f"p{percentile:.10g}"
+
+
+def _percentile_word(match: re.Match[str]) -> str:
+    found = match.groupdict()
+    if count := found.get("count"):
+        nines = _NUMBERS.index(count) + 1 if count in _NUMBERS else int(count)
+        value = Decimal(repr(nines_percentile(nines)))
+    else:
+        value = Decimal(f"{found['whole']}.{found['part'] or 0}")
+    text = f"{value.normalize():f}"
+    return f" p{text.replace('.', _POINT)} "
+
+
+def _split(word: str) -> Iterator[str]:
+    if match := _PATTERN.fullmatch(word):
+        yield match[1]
+        word = match[2]
+    if match := _SIZE.fullmatch(word):
+        yield match[1]
+        word = match[2]
+    yield word
+
 
 # What differs between repeats by its nature, or concerns the report alone.
 NO_CONDITION: Final = ("seed", "secondary_metrics", "battery_wh")
@@ -312,3 +456,38 @@ def conditions_key(run: Run) -> str:
     for name in NO_CONDITION:
         conditions.pop(name, None)
     return msgspec.json.encode(conditions).decode()
+
+
+def drift_of(values: Sequence[float], runs: Sequence[RunAttributes]) -> str:
+    """Why runs of a real drive drift, if the order of their values says so; empty where they do not."""
+    made = [
+        (run.made.started_s, value, run.folder)
+        for value, run in zip(values, runs, strict=True)
+        if run.made is not None
+    ]
+    made.sort(key=lambda one: one[0])
+    chance = drift_chance([value for _, value, _ in made])
+    if chance > DRIFT_LIMIT:
+        return ""
+    return (
+        f"the {len(made)} runs from {made[0][2]} on drift, each near the one before it, as by chance in "
+        f"{100 * chance:.2g} %: they are no repeats; bring drive and host into the same state before each"
+    )
+
+
+def repeated_run(*sides: Sequence[RunAttributes]) -> str:
+    """Why runs that should be repeats are the same one; empty where they are not."""
+    if any(_several([run.seeds for run in side]) for side in sides):
+        return "simulated runs of one set have the same seed: they are one run, repeated"
+    of_folders = {run.folder: run for side in sides for run in side}.values()
+    if _several([run.source for run in of_folders]):
+        return "the same results were imported twice: they are one run"
+    if _several([run.test_id for run in of_folders]):
+        return "two folders are copies of one run: leave one out"
+    return ""
+
+
+def _several(marks: Sequence[object]) -> bool:
+    """Whether two runs have the same mark: a simulated drive with the same seeds shows no spread."""
+    known = [mark for mark in marks if mark is not None]
+    return len(set(known)) < len(known)

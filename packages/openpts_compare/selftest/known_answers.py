@@ -12,22 +12,20 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from openpts.fields.conditions import Conditions
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import Conditions, at_time_scale
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts.report.run_part import summarize
 from openpts.report.sources import read_for_report
-from openpts.report.summary import summarize
 from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.facts import People
+from openpts.vocabulary.purge import Consent, PurgeChoice
 from openpts_compare.record_check import check_record
 from openpts_compare.selftest.finding import Expectations, SelfTestFinding
 from openpts_pages.model import Table
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 
 ANSWERS: Final = Path(__file__).with_name("known_answers.json")
 _TIME_SCALE: Final = 0.0005

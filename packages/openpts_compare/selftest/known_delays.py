@@ -17,15 +17,14 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.figures import Figures
+from openpts.analysis.latency import Figures
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import CaptureSettings, Demand, IoPath, NativeOptions
 from openpts.errors import RunFailedError
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, IoCount, Step, Stimulus
 from openpts_compare.selftest.finding import Expectations, SelfTestFinding
 
 SEED: Final = 5

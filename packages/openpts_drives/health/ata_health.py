@@ -1,4 +1,4 @@
-"""Health of an ATA drive: SMART attributes by smartmontools' names, and ACS' Device Statistics.
+"""Health of ATA, SCSI and SAS drives: SMART attributes, Device Statistics, log pages, as smartctl reads them.
 
 Attributes are the vendor's own. A name that carries its unit is taken at its word where smartmontools knows
 the model; one that carries none only where two places agree on it, or where the vendor has published it.
@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Self
 from msgspec import Struct
 
 from openpts.units import GB, GIB, MIB
+from openpts_drives.health.nvme_health import SMART_LOG_FIELDS
 from openpts_drives.health.smartctl import Reported, SmartctlAnswer, number
 
 _USUAL_LBA_BYTES: Final = 512
@@ -276,3 +277,68 @@ def _errors(reported: Reported, logs: AtaLogs) -> None:
     reported.add("reallocated_sectors", logs.raw(_REALLOCATED))
     reported.add("pending_sectors", logs.raw(_PENDING))
     reported.add("unsafe_shutdowns", logs.raw(_UNSAFE_SHUTDOWNS))
+
+
+# before it, smartctl's JSON had the length of the list in bytes under this name
+_COUNTS_DEFECTS_SINCE: Final = (7, 4)
+_MINUTES_PER_HOUR: Final = 60
+_LARGEST_PERCENTAGE: Final = 255
+
+
+def scsi_health(answer: SmartctlAnswer) -> Reported:
+    """Values under the names of vocabulary.health."""
+    reported = Reported()
+    reported.add("temperature_c", _temperature_c(answer))
+    reported.add("warning_limit_c", _reference_temperature_c(answer))
+    hours = answer.number("power_on_time", "hours")
+    if hours is not None:
+        minutes = answer.number("power_on_time", "minutes") or 0
+        reported.add("power_on_hours", hours + minutes / _MINUTES_PER_HOUR)
+    used = answer.number("scsi_percentage_used_endurance_indicator")
+    if used is not None and 0 <= used <= _LARGEST_PERCENTAGE:
+        reported.add("percentage_used_pct", used)
+    defects = answer.number("scsi_grown_defect_list")
+    if defects is not None and (defects == 0 or answer.version >= _COUNTS_DEFECTS_SINCE):
+        reported.add("grown_defects", defects)
+    reported.add("media_errors", _uncorrected(answer))
+    return reported
+
+
+def _temperature_c(answer: SmartctlAnswer) -> float | None:
+    """The Temperature log's; drives with an Environmental Reporting log may have it only there."""
+    places = (("temperature", "current"), ("scsi_environmental_reports", "temperature_1", "current"))
+    return _first_plausible_c(answer, places)
+
+
+def _reference_temperature_c(answer: SmartctlAnswer) -> float | None:
+    """SPC's reference temperature: up to it the device works without harm."""
+    return _first_plausible_c(answer, (("temperature", "drive_trip"), ("scsi_temperature", "drive_trip")))
+
+
+def _first_plausible_c(answer: SmartctlAnswer, places: tuple[tuple[str, ...], ...]) -> float | None:
+    found = (plausible_temperature_c(answer.number(*place)) for place in places)
+    return next((told_c for told_c in found if told_c is not None), None)
+
+
+def _uncorrected(answer: SmartctlAnswer) -> float | None:
+    """Errors that reading, writing and verifying could not correct."""
+    kinds = ("read", "write", "verify")
+    counts = [answer.number("scsi_error_counter_log", kind, "total_uncorrected_errors") for kind in kinds]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+_NVME_LOG: Final = "nvme_smart_health_information_log"
+# a counter at this value is saturated
+_SATURATED: Final = float(2**64 - 1)
+
+
+def bridged_nvme_health(answer: SmartctlAnswer) -> Reported:
+    """Values under the names of vocabulary.health."""
+    reported = Reported()
+    for name, (_, _, factor, word) in SMART_LOG_FIELDS.items():
+        value = answer.number(_NVME_LOG, word)
+        if value is not None and 0 <= value < _SATURATED:
+            reported.add(name, value * factor)
+    reported.add("temperature_c", plausible_temperature_c(answer.number(_NVME_LOG, "temperature")))
+    return reported

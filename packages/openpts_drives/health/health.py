@@ -15,19 +15,18 @@ from openpts.device.nvme.nvme_admin import (
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramError, ProgramRunner, run_program
-from openpts.vocabulary.facts import SIMULATED_LOG
-from openpts.vocabulary.health import HealthReading
-from openpts_drives.health.ata_health import ata_health
+from openpts.vocabulary.facts import SIMULATED_LOG, HealthReading
+from openpts_drives.health.ata_health import ata_health, bridged_nvme_health, scsi_health
 from openpts_drives.health.nvme_health import (
     OCP_PAGE,
+    PLACEMENT_LOG,
     VENDOR_LOG_BYTES,
     ocp_uuid_index,
     parse_smart_log,
     parse_vendor_log,
+    placement_health,
     vendor_log_page,
 )
-from openpts_drives.health.placement_health import PLACEMENT_LOG, placement_health
-from openpts_drives.health.scsi_health import bridged_nvme_health, scsi_health
 from openpts_drives.health.smartctl import SmartctlError, ask_smartctl
 
 NVME_LOG: Final = "NVMe log page 02h"

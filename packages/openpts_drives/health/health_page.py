@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from openpts.analysis.health_change import COUNTERS, change, write_amplification
+from openpts.analysis.drive_work import COUNTERS, change, write_amplification
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.health import HealthRecord, ReadingPoint, around
 from openpts.record.reader import Run

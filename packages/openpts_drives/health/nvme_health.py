@@ -8,6 +8,7 @@ Solidigm's drives, whose items are described in their product specifications.
 from collections.abc import Mapping
 from typing import Final
 
+from openpts.device.nvme.nvme_admin import handle_status, identify_namespace, namespace_id, read_log
 from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES, NvmeController
 
 _GONE: Final = "all its bytes are FFh, which is how a device answers whose link is gone"
@@ -197,3 +198,34 @@ def _parse_intel(data: bytes, standard: Mapping[str, float]) -> dict[str, float]
         raise ValueError("its count of host writes is not that of log page 02h, so its unit is unknown")
     unit = float(_INTEL_UNIT_BYTES)
     return {"nand_write_bytes": nand * unit, "nand_write_unit_bytes": unit}
+
+
+PLACEMENT_LOG: Final = 0x22
+_LOG_BYTES: Final = 64
+# name: first byte of 16
+_COUNTERS: Final = {
+    "placement_host_write_bytes": 0,
+    "placement_media_write_bytes": 16,
+    "placement_erased_bytes": 32,
+}
+_COUNTER_BYTES: Final = 16
+_ENDURANCE_GROUP: Final = slice(102, 104)
+_HANDLE_COUNT: Final = slice(14, 16)
+
+
+def placement_health(fd: int, controller: NvmeController) -> dict[str, float]:
+    """Values under the names of vocabulary.health; none of a drive without it. Raises NvmeCommandError."""
+    if not controller.has_flexible_placement:
+        return {}
+    nsid = namespace_id(fd)
+    group = int.from_bytes(identify_namespace(fd, nsid)[_ENDURANCE_GROUP], "little")
+    if not group:
+        return {}
+    statistics = read_log(fd, PLACEMENT_LOG, _LOG_BYTES, endurance_group=group)
+    values = {name: float(_counter_value(statistics, at)) for name, at in _COUNTERS.items()}
+    values["placement_handles"] = float(int.from_bytes(handle_status(fd, nsid)[_HANDLE_COUNT], "little"))
+    return values
+
+
+def _counter_value(data: bytes, start: int) -> int:
+    return int.from_bytes(data[start : start + _COUNTER_BYTES], "little")

@@ -5,10 +5,9 @@ from typing import Self
 from msgspec import Struct, field
 
 from openpts.device.guard.verdict import GuardVerdict, Safety
-from openpts.device.identity.media import Media
-from openpts.device.purge.method import Capability, PurgeMethod
-from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.health import HealthReading
+from openpts.device.identity.interface import Media
+from openpts.device.purge.methods import Capability, PurgeMethod
+from openpts.vocabulary.facts import Facts, HealthReading
 from openpts_drives.link import NegotiatedLink
 
 _NOT_ASKED = HealthReading("the drive was not asked")

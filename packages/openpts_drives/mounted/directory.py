@@ -8,13 +8,14 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import IN_MEMORY, device_of_mount, find_mount
+from openpts.device.block_device import IN_MEMORY, BlockDevice, device_of_mount, find_mount
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.scheme import scheme_of
+from openpts.device.targets.target import scheme_of
 from openpts.errors import TargetError, UsageError, failing_as
 from openpts.ownership import RunOwner, new_run_id
 from openpts.system_files import Mount, SystemRoots, printable
+from openpts.units import NS_PER_MS
+from openpts.vocabulary.command_run import DeviceCounts
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 _OVER_A_NETWORK: Final = frozenset(
@@ -131,3 +132,26 @@ def file_system_fault(directory: Path, device: BlockDevice, *, was_writable: boo
     except OSError as error:
         return f"{directory} can't be read: {error.strerror}"
     return None
+
+
+_SECTOR_BYTES: Final = 512  # the kernel's unit here, whatever the device's own is
+# Documentation/admin-guide/iostats.rst; discards since Linux 4.18, flushes since 5.5
+_FIELDS: Final = 17
+
+
+def device_counts(device: BlockDevice) -> DeviceCounts:
+    """Since the machine started; zeros for a device that is gone."""
+    fields = (device.text("stat") or "").split()
+    numbers = [int(word) for word in fields if word.isdecimal()]
+    numbers += [0] * (_FIELDS - len(numbers))
+    return DeviceCounts(
+        reads=numbers[0],
+        read_bytes=numbers[2] * _SECTOR_BYTES,
+        writes=numbers[4],
+        written_bytes=numbers[6] * _SECTOR_BYTES,
+        discards=numbers[11],
+        discarded_bytes=numbers[13] * _SECTOR_BYTES,
+        flushes=numbers[15],
+        busy_ns=numbers[9] * NS_PER_MS,
+        queue_ns=numbers[10] * NS_PER_MS,
+    )

@@ -15,8 +15,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import find_mount
+from openpts.device.block_device import BlockDevice, find_mount
 from openpts.device.journalled_drive import drive_subject, drive_text
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError, failing_as

@@ -16,7 +16,7 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
 from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import SystemRoots, printable
-from openpts_drives.purge.waiting import run_watched
+from openpts_drives.purge.purge_programs import run_watched
 
 _QUESTION_LIMIT_S: Final = 60.0
 _COMMAND_LIMIT_S: Final = 120.0

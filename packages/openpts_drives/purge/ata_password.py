@@ -10,9 +10,8 @@ from contextlib import nullcontext
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, all_disks
-from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.rules import quiet_refusals
-from openpts.device.guard.usage import read_usage
+from openpts.device.guard.usage import drive_claimed, read_usage
 from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
 from openpts.device.targets.target import Target
@@ -21,7 +20,7 @@ from openpts.journal import Entry, Journal
 from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots
 from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
-from openpts_drives.purge.held_drive import held_node
+from openpts_drives.purge.purge_programs import held_node
 
 DRIVE_PASSWORD: Final = "drive password"  # noqa: S105 a kind, not a password
 """The kind of its entries in the undo journal."""

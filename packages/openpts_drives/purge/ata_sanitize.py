@@ -10,14 +10,13 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import AtaIdentity
-from openpts.device.purge.method import Capability, Progress, SanitizeKind
+from openpts.device.purge.methods import Capability, Progress, SanitizeKind
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramRunner, Reply, run_program
 from openpts.vocabulary.facts import Fact, Facts
 from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
-from openpts_drives.purge.held_drive import held_drive
-from openpts_drives.purge.waiting import CLOCK, Clock, NothingToldError, wait_while_running
+from openpts_drives.purge.purge_programs import CLOCK, Clock, NothingToldError, held_drive, wait_while_running
 
 _STATE: Final = re.compile(r"^\s*State:\s+(SD[0-4])\b", re.MULTILINE)
 _PROGRESS: Final = re.compile(r"^\s*Progress: 0x([0-9a-f]{1,4})\b", re.MULTILINE)
@@ -68,7 +67,7 @@ class SanitizeStatus(Struct, frozen=True):
 
 
 class AtaSanitize(Struct, frozen=True):
-    """Implements openpts.device.purge.method.PurgeMethod for one kind."""
+    """Implements openpts.device.purge.methods.PurgeMethod for one kind."""
 
     kind: SanitizeKind
     run: ProgramRunner = run_program

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
-from openpts.device.purge.method import Capability, Progress
+from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import OpenptsError, PurgeError, TargetError
 from openpts.journal import Entry, Journal, JournalError
@@ -23,7 +23,7 @@ from openpts_drives.purge.ata_password import (
     is_noted_identity,
     note_password,
 )
-from openpts_drives.purge.held_drive import held_drive
+from openpts_drives.purge.purge_programs import held_drive
 
 _FROZEN_REMEDY: Final = (
     "most machines freeze their drives at start; suspend to RAM and resume (rtcwake -m mem -s 10), or pull "
@@ -33,7 +33,7 @@ _FROZEN_REMEDY: Final = (
 
 
 class AtaSecurityErase(Struct, frozen=True):
-    """Implements openpts.device.purge.method.PurgeMethod.
+    """Implements openpts.device.purge.methods.PurgeMethod.
 
     ``enhanced`` also reaches retired sectors, and may change the key instead of erasing.
     """

@@ -5,8 +5,10 @@ and what an operator can do when a drive refuses a command that it announces.
 """
 
 import re
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from enum import Enum
 from pathlib import Path
 from typing import Final
 
@@ -24,20 +26,102 @@ from openpts.device.nvme.nvme_admin import (
 )
 from openpts.device.nvme.nvme_identify import NvmeController, NvmeNamespace
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
-from openpts.device.purge.method import Capability
+from openpts.device.purge.methods import Capability
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts
-from openpts_drives.purge.held_drive import held_drive
-from openpts_drives.purge.nvme_sanitize_log import (
-    SANITIZE_LOG,
-    SANITIZE_LOG_BYTES,
-    SanitizeLog,
-    SanitizeState,
-)
+from openpts_drives.purge.purge_programs import held_drive
+
+SANITIZE_LOG: Final = 0x81
+SANITIZE_LOG_BYTES: Final = 512
+
+_FIELDS: Final = struct.Struct("<HHI3I")
+_NO_ESTIMATE: Final = 0xFFFF_FFFF
+_PROGRESS_WHOLE: Final = 65_536
+
+
+class SanitizeState(Enum):
+    """Bits 2:0 of SSTAT, and the words for each."""
+
+    NEVER = (0, "never sanitized")
+    DONE = (1, "completed successfully")
+    IN_PROGRESS = (2, "in progress")
+    FAILED = (3, "failed")
+    DONE_DEALLOCATED = (4, "completed successfully, all blocks deallocated")
+
+    @property
+    def words(self) -> str:
+        """As the log would say it."""
+        return self.value[1]
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the last sanitize ended well."""
+        return self in {SanitizeState.DONE, SanitizeState.DONE_DEALLOCATED}
+
+
+class SanitizeAction(Enum):
+    """The values of SANACT that erase."""
+
+    BLOCK = (2, "Block Erase")
+    OVERWRITE = (3, "Overwrite")
+    CRYPTO = (4, "Crypto Erase")
+
+    @property
+    def number(self) -> int:
+        """As it goes into dword 10."""
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        """The specification's name."""
+        return self.value[1]
+
+
+class SanitizeLog(Struct, frozen=True):
+    """One reading. ``share_done`` is 1 unless a sanitize is in progress; ``command`` is dword 10 of the last.
+
+    ``erased_since`` is the Global Data Erased bit: nothing was written since the last sanitize.
+    ``estimates_s`` has those actions for which the drive gives a time.
+    """
+
+    state: SanitizeState
+    share_done: float
+    command: int
+    erased_since: bool
+    estimates_s: dict[SanitizeAction, int]
+
+    @classmethod
+    def parse(cls, data: bytes) -> "SanitizeLog":
+        """Read the log's first bytes. Raises ValueError if they make no sense."""
+        if len(data) < _FIELDS.size:
+            raise ValueError(f"a Sanitize Status log has {SANITIZE_LOG_BYTES} bytes, not {len(data)}")
+        progress, status, command, *estimates = _FIELDS.unpack_from(data)
+        state = next((state for state in SanitizeState if state.value[0] == status & 0x7), None)
+        if state is None:
+            raise ValueError(f"the Sanitize Status log has the unknown status {status & 0x7}")
+        order = (SanitizeAction.OVERWRITE, SanitizeAction.BLOCK, SanitizeAction.CRYPTO)
+        return cls(
+            state=state,
+            share_done=progress / _PROGRESS_WHOLE if state is SanitizeState.IN_PROGRESS else 1.0,
+            command=command,
+            erased_since=bool(status & 1 << 8),
+            estimates_s={
+                action: estimate_s
+                for action, estimate_s in zip(order, estimates, strict=True)
+                if estimate_s != _NO_ESTIMATE
+            },
+        )
+
+    def __str__(self) -> str:
+        text = self.state.words
+        if self.state is SanitizeState.IN_PROGRESS:
+            text += f", {self.share_done:.0%} done"
+        return f"{text}; nothing written since" if self.erased_since and self.state.succeeded else text
+
 
 _THIN_PROVISIONING: Final = 1 << 0  # of NSFEAT
 _VERSION_TIMEOUT_S: Final = 20.0

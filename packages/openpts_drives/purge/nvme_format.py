@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme.nvme_identify import NvmeNamespace
-from openpts.device.purge.method import Capability, Progress
+from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, ProgramRunner, Reply, run_program
@@ -25,7 +25,7 @@ from openpts_drives.purge.nvme_drive import (
     what_helps,
     without,
 )
-from openpts_drives.purge.waiting import run_watched
+from openpts_drives.purge.purge_programs import run_watched
 
 # The drive tells no time. Block erase of some TB ends in minutes; a drive that overwrites takes hours, and to
 # break it off would leave it without a format.
@@ -37,7 +37,7 @@ _FORMATS_ALL, _ERASES_ALL, _CRYPTO_ERASE = 1 << 0, 1 << 1, 1 << 2  # of FNA
 
 
 class NvmeFormat(Struct, frozen=True):
-    """Implements openpts.device.purge.method.PurgeMethod; ``ses`` is the Secure Erase Setting."""
+    """Implements openpts.device.purge.methods.PurgeMethod; ``ses`` is the Secure Erase Setting."""
 
     name: str
     title: str

@@ -9,10 +9,10 @@ from typing import Final, Self
 from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.drive_name import serial_number
+from openpts.device.identity.ata_identify import serial_number
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
-from openpts.device.purge.method import Capability, Progress
+from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, ProgramRunner, run_program
@@ -22,6 +22,9 @@ from openpts_drives.purge.nvme_drive import (
     NoAnswerError,
     NvmeAnswers,
     NvmeQuestions,
+    SanitizeAction,
+    SanitizeLog,
+    SanitizeState,
     ask_closed,
     check_held,
     controller_node,
@@ -32,8 +35,7 @@ from openpts_drives.purge.nvme_drive import (
     what_helps,
     without,
 )
-from openpts_drives.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
-from openpts_drives.purge.waiting import CLOCK, Clock, run_watched
+from openpts_drives.purge.purge_programs import CLOCK, Clock, run_watched
 
 _POLL_S: Final = 1.0
 # Drives without an estimate took up to minutes; one that overwrites has its capacity to write.
@@ -195,7 +197,7 @@ _PASSES_OF_ESTIMATE: Final = 16
 
 
 class NvmeSanitize(Struct, frozen=True):
-    """Implements openpts.device.purge.method.PurgeMethod."""
+    """Implements openpts.device.purge.methods.PurgeMethod."""
 
     action: SanitizeAction
     is_purge: bool = True

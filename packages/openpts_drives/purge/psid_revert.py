@@ -15,13 +15,13 @@ from msgspec.structs import replace
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import opal_psid_revert
 from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.purge.method import Capability, Progress
+from openpts.device.purge.methods import Capability, Progress
 from openpts.device.security.security import ENOTSUPP, read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.vocabulary.facts import Facts
-from openpts_drives.purge.held_drive import held_drive
 from openpts_drives.purge.nvme_drive import NvmeQuestions, check_held, of_all, opened
+from openpts_drives.purge.purge_programs import held_drive
 
 PSID_REVERT: Final = "psid-revert"
 MOST_PSID_BYTES: Final = 255
@@ -40,7 +40,7 @@ def _none_given() -> bytes:
 
 
 class PsidRevert(Struct, frozen=True):
-    """Implements openpts.device.purge.method.PurgeMethod; ``psid`` gives the number as it is on the label."""
+    """Implements openpts.device.purge.methods.PurgeMethod; ``psid`` gives the number as the label has it."""
 
     name: str = PSID_REVERT
     title: str = "TCG PSID revert"

@@ -5,12 +5,10 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.guard import open_target, settled
 from openpts.device.guard.rules import quiet_refusals, refuse
-from openpts.device.guard.usage import read_usage
-from openpts.device.purge.method import Capability, Progress, PurgeMethod
-from openpts.device.purge.methods import capabilities
+from openpts.device.guard.usage import at_work, read_usage
+from openpts.device.purge.methods import Capability, Progress, PurgeMethod, capabilities
 from openpts.device.purge.purge import purge
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import RefusedError
@@ -18,9 +16,8 @@ from openpts.journal import Journal
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import PurgeReport
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purge import Consent, PurgeChoice
 
 
 class PurgeRequest(Struct, frozen=True):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from openpts.cli.help_order import together
+from openpts.cli.commands_on_demand import together
 from openpts.cli.options import FILE, FOLDER, argument, option
 from openpts.units import parse_size_bytes
 from openpts.vocabulary.drive_class import DriveClass

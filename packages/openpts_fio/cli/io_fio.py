@@ -16,8 +16,7 @@ from openpts.vocabulary.translation import Translation
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from openpts_fio.jobs.job_file import flattened, read_jobs
 from openpts_fio.jobs.translation import translate
-from openpts_io.io_options import LoadArgs
-from openpts_io.io_spellings import is_given
+from openpts_io.io_options import LoadArgs, is_given
 from openpts_io.measure import MeasurementRequest
 
 

@@ -13,7 +13,6 @@ from openpts.engine.program import IOPRIO_CLASSES
 from openpts.errors import UsageError
 from openpts.escaped_text import visible_line
 from openpts.units import KIB, NS_PER_US
-from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
     Batches,
@@ -23,11 +22,17 @@ from openpts.vocabulary.stimulus import (
     ClosedLoop,
     DutyCycle,
     FixedRate,
+    PatternData,
     Poisson,
+    RandomData,
+    RandomOnce,
+    ReducibleData,
     Step,
     Stimulus,
     Stream,
     ThinkTime,
+    VerifiedData,
+    ZeroData,
 )
 from openpts_fio.engine.stream_options import (
     FioOptions,

@@ -15,9 +15,26 @@ from openpts.engine.program import active_bytes
 from openpts.errors import UsageError
 from openpts.units import NS_PER_US
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.placement import Normal, Pareto, Segments, Uniform, UniqueLbas, Zipf, Zone, Zones
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ByteAmount,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
+    Normal,
+    Pareto,
+    Segments,
+    Step,
+    Stimulus,
+    StopRule,
+    Stream,
+    Uniform,
+    UniqueLbas,
+    Zipf,
+    Zone,
+    Zones,
+)
 
 
 def refusal(what: str, because: str = "") -> UsageError:

@@ -18,9 +18,8 @@ from openpts.analysis.latency import encode_counts
 from openpts.errors import UsageError
 from openpts.record.decoding import decode_json
 from openpts.units import KIB, NS_PER_MS, NS_PER_US
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepPlace
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts_fio.figures import MOST, Count, Figure, bins_of, merged, stated_percentiles, storable
 from openpts_fio.imports.fio_options import (

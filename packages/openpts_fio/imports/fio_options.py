@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Meta
 
 from openpts.record.decoding import decode_json
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.imported import IMPORTED
+from openpts.vocabulary.run_request import IMPORTED
+from openpts.vocabulary.verdict import Deviation
 from openpts_fio.jobs.job_file import JobFile
 
 Options = Mapping[str, str | None]

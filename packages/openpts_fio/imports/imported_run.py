@@ -20,15 +20,13 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.writer import RunWriter
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
-from openpts.vocabulary.imported import Imported
-from openpts.vocabulary.people import People
-from openpts.vocabulary.phase import StepPlace
+from openpts.vocabulary.facts import Fact, Facts, People, TargetFacts, TargetKind
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState, StreamSample
+from openpts.vocabulary.run_request import Imported
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepPlace, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.verdict import Deviation
 from openpts_fio.figures import merged
 from openpts_host.software import software_facts
 

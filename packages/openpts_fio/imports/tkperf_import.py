@@ -19,17 +19,15 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import procedure_of
 from openpts.record.decoding import decode_json
 from openpts.units import KIB, MIB, NS_PER_S, NS_PER_US, S_PER_YEAR, format_block_size
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
-from openpts.vocabulary.sample import OperationSample, Sample
-from openpts.vocabulary.stimulus import AccessPattern, Step
-from openpts.vocabulary.stop import Duration, SteadyFigure
+from openpts.vocabulary.sample import OperationSample, Phase, Sample, StepPlace
+from openpts.vocabulary.stimulus import AccessPattern, Duration, SteadyFigure, Step
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts_fio.figures import storable
 from openpts_fio.imports.imported_run import ImportSettings, Results, Source, sample_of
-from openpts_pts.analysis.saturation import SaturationStep, steady_round_of
 from openpts_pts.shared.rounds.conditions import RoundConditions
 from openpts_pts.shared.rounds.script import element
+from openpts_pts.shared.saturation import SaturationStep, steady_round_of
 from openpts_pts.wsat import WriteSaturationConditions
 from openpts_pts.wsat.script import workload_stimulus
 

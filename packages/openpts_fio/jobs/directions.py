@@ -18,9 +18,8 @@ from openpts.fields.fio_values import (
     whole_number,
 )
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.placement import Pareto, Placement, Uniform, Zipf, Zone, Zones
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize
-from openpts_fio.jobs.job import Job
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize, Pareto, Placement, Uniform, Zipf, Zone, Zones
+from openpts_fio.jobs.job_file import Job
 
 _DEFAULT_BYTES: Final = 4096
 _MOST_SIZES: Final = 64

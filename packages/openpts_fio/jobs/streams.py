@@ -10,33 +10,35 @@ from msgspec.structs import replace
 
 from openpts.fields.fio_values import TRIM, WRITE
 from openpts.units import NS_PER_S, NS_PER_US
-from openpts.vocabulary.data import (
-    DataPattern,
-    PatternData,
-    RandomData,
-    RandomOnce,
-    ReducibleData,
-    VerifiedData,
-    ZeroData,
-)
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
     Batches,
+    ByteAmount,
     Capped,
     CapUnit,
     ClosedLoop,
+    DataPattern,
+    Duration,
+    IoCount,
     IoPriority,
     OperationWeights,
     Pacing,
+    PatternData,
     Poisson,
     PriorityClass,
+    RandomData,
+    RandomOnce,
+    ReducibleData,
+    Steady,
+    SteadyFigure,
     Stimulus,
     Stream,
     ThinkTime,
+    VerifiedData,
+    ZeroData,
 )
-from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, Steady, SteadyFigure
 from openpts_fio.jobs.directions import Direction, ThreadsRange, directions_of_job, parts_of_job
-from openpts_fio.jobs.job import Job
+from openpts_fio.jobs.job_file import Job
 
 _MOST_PATTERN_BYTES: Final = 512
 _GENERATION: Final = 1

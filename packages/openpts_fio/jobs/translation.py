@@ -9,11 +9,20 @@ from msgspec.structs import replace
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.stimulus import OperationWeights, Step, Stream
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, Steady, StopRule
+from openpts.vocabulary.stimulus import (
+    STREAMS_END,
+    ByteAmount,
+    Duration,
+    FirstOf,
+    IoCount,
+    OperationWeights,
+    Steady,
+    Step,
+    StopRule,
+    Stream,
+)
 from openpts.vocabulary.translation import Translation
-from openpts_fio.jobs.job import Job, JobError
-from openpts_fio.jobs.job_file import JobFile
+from openpts_fio.jobs.job_file import Job, JobError, JobFile
 from openpts_fio.jobs.streams import JobStream, is_verified, steady_of, streams_of_job
 
 _MOST_STREAMS: Final = 64

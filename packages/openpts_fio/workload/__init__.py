@@ -9,17 +9,14 @@ from typing import Annotated, Any, ClassVar, Final, Self
 from msgspec.structs import replace
 
 from openpts.fields import usual
-from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import PASSES, SECONDS, count, one_of
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts, at_time_scale
+from openpts.fields.field import PASSES, SECONDS, Field, ValueType, count, one_of
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import format_count
-from openpts.vocabulary.condition_text import duration_text
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyState
-from openpts_fio.workload.job import ALL_STREAMS, LONGEST_NS, FioJob, kept_lines
-from openpts_fio.workload.suite import WorkloadSuite
+from openpts.vocabulary.workload import duration_text
+from openpts_fio.workload.job import ALL_STREAMS, LONGEST_NS, FioJob, WorkloadSuite, kept_lines
 
 _SUITES: Final = "wkldsuites"
 _MOST_CYCLES: Final = 1000

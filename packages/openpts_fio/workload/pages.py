@@ -7,9 +7,8 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.figures import Figures, counted
 from openpts.analysis.host_limits import late_streams, processors_full
-from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported
+from openpts.analysis.latency import Figures, ResponseTimes, counted, nines_percentile, nines_supported
 from openpts.errors import UsageError
 from openpts.procedures.kit.header import demand_text
 from openpts.procedures.kit.steps import IOPS, IOS, LONGEST, MEAN, THROUGHPUT

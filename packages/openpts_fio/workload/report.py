@@ -11,13 +11,12 @@ from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, THROUGHPUT, HasFigures, Metric
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_count, format_duration
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.verdict import Better
 from openpts_fio.trim_targets import TRIMS
 from openpts_fio.workload import RoundFigure, WorkloadConditions
-from openpts_fio.workload.job import stream_names
+from openpts_fio.workload.job import LimitedFigure, LimitedOperation, SuiteLimit, SuiteWorkload, stream_names
 from openpts_fio.workload.pages import (
     COVER_MEASURES,
     STREAM_MEASURES,
@@ -29,14 +28,18 @@ from openpts_fio.workload.pages import (
     whole_of,
 )
 from openpts_fio.workload.results import WorkloadResults, analyze, judge_limit, tracked_name
-from openpts_fio.workload.suite import LimitedFigure, LimitedOperation, SuiteLimit, SuiteWorkload
 from openpts_pages import ticks
 from openpts_pages.kit import Plot, PlotName, page, rows_table
 from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
 from openpts_pages.model import Band, Page, Series, Verdict
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, nothing_page, state_page
-from openpts_pts.shared.steady_state_pages import height_over_rounds, round_columns, rounds_reason
-from openpts_pts.shared.window_page import Window, window_page
+from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology, nothing_page, state_page
+from openpts_pts.shared.steady_state_pages import (
+    Window,
+    height_over_rounds,
+    round_columns,
+    rounds_reason,
+    window_page,
+)
 
 _TITLE: Final = "Workload of a Job File"
 _SUITE_TITLE: Final = "Workloads of a Suite"

@@ -10,12 +10,10 @@ from openpts.analysis.rounds import MeasurementWindow, consecutive_rounds, measu
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.units import MB, NS_PER_MS, per_second
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts.vocabulary.phase import StepPlace
-from openpts.vocabulary.sample import Measured, OperationSample, Sample, StepState
+from openpts.vocabulary.sample import Measured, OperationSample, Sample, StepPlace, StepState
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_fio.workload import FIGURES, RoundFigure, WorkloadConditions
-from openpts_fio.workload.job import ALL_STREAMS, parts_named
-from openpts_fio.workload.suite import LimitedFigure, SuiteLimit
+from openpts_fio.workload.job import ALL_STREAMS, LimitedFigure, SuiteLimit, parts_named
 
 Round = tuple[Sample, ...]
 

@@ -24,18 +24,15 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
-from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Rule, Standard
 from openpts.units import GIB, KIB
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import BlockSize, ByteAmount, OperationWeights, Step, Stimulus
 from openpts_fio.workload import RoundFigure, WorkloadConditions
-from openpts_fio.workload.job import ALL_STREAMS, stream_names
+from openpts_fio.workload.job import ALL_STREAMS, SuiteWorkload, stream_names
 from openpts_fio.workload.results import tracked_name, tracked_value
 from openpts_fio.workload.steps import job_steps
-from openpts_fio.workload.suite import SuiteWorkload
 from openpts_pts.shared.rounds.script import rounds_until_steady
 from openpts_pts.shared.sequential_writes import written_in_sequence
 

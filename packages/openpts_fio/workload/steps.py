@@ -2,10 +2,9 @@
 
 from msgspec.structs import replace
 
-from openpts.fields.time_scale import SHORTEST_NS
+from openpts.fields.conditions import SHORTEST_NS
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.stimulus import Step, Stream
-from openpts.vocabulary.stop import (
+from openpts.vocabulary.stimulus import (
     STREAMS_END,
     ByteAmount,
     DriveFills,
@@ -13,7 +12,9 @@ from openpts.vocabulary.stop import (
     FirstOf,
     IoCount,
     Steady,
+    Step,
     StopRule,
+    Stream,
 )
 from openpts.vocabulary.translation import Translation
 from openpts_fio.jobs.job_file import parse_jobs

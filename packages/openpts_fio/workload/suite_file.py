@@ -13,13 +13,14 @@ from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
 from openpts.schema_words import in_words
 from openpts.units import MB, NS_PER_US
-from openpts_fio.workload.job import FioJob, kept_lines
-from openpts_fio.workload.suite import (
+from openpts_fio.workload.job import (
+    FioJob,
     LimitedFigure,
     LimitedOperation,
     SuiteLimit,
     SuiteWorkload,
     WorkloadSuite,
+    kept_lines,
 )
 
 SUITES: Final = "wkldsuites"

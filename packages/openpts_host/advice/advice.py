@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.vocabulary.tuning import Scenario
+from openpts.vocabulary.facts import Scenario
 
 Suits = tuple[Scenario, ...]
 BOTH: Final[Suits] = (Scenario.REAL_WORLD, Scenario.SYNTHETIC)

@@ -13,8 +13,16 @@ from msgspec import Struct
 
 from openpts_nvme.dssd import descriptors, structures
 from openpts_nvme.dssd.answers import NOT_ASKED, Answers
-from openpts_nvme.dssd.placement import DssdRequirement, RequirementKind, identifiers, requirements
-from openpts_nvme.dssd.rules import RuleOutcome, State, checks, sources
+from openpts_nvme.dssd.rules import (
+    DssdRequirement,
+    RequirementKind,
+    RuleOutcome,
+    State,
+    checks,
+    identifiers,
+    requirements,
+    sources,
+)
 
 _PLACE: Final = re.compile(r"\{#(\d+)\+(\d+)\}")
 

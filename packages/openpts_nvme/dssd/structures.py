@@ -10,8 +10,7 @@ from itertools import pairwise
 from typing import Final
 
 from openpts_nvme.dssd.answers import NOT_ASKED, Answers, CommandResult, Family
-from openpts_nvme.dssd.placement import natural, requirements
-from openpts_nvme.dssd.rules import RuleOutcome, State, checks
+from openpts_nvme.dssd.rules import RuleOutcome, State, checks, natural, requirements
 
 Found = tuple[str, RuleOutcome]
 """A requirement, and how one check of it ended."""

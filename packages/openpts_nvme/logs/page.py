@@ -1,12 +1,131 @@
-"""Bytes of a page to values with units, by its declaration."""
+"""Log pages by their declarations: read from a drive, decoded to values with units, encoded."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from functools import cache
+from importlib import resources
+from typing import Any, Final, Literal, TypeAlias
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
-from openpts_nvme.logs.declaration import EntryList, Log, LogField
+from openpts.device.nvme.nvme_admin import (
+    NvmeCommandError,
+    identify_controller,
+    identify_uuid_list,
+    read_log,
+    set_feature,
+)
+from openpts_drives.health.nvme_health import ocp_uuid_index
+
+Kind = Literal["number", "text", "uuid", "hex", "stamp"]
+
+
+class LogField(Struct, frozen=True, forbid_unknown_fields=True):
+    """One field: its place in bytes, its unit in the name.
+
+    It has ``width`` bytes, little-endian, from byte ``at``, or of them ``bits``, the highest and the lowest;
+    a single bit is a boolean. A value is ``(raw * times + plus) / per``, and None if raw is ``none``.
+    ``count`` fields follow at ``stride`` bytes or at ``bit_stride`` bits; strides may go down. ``since`` is
+    the first version of the page that has it. ``least`` and ``most`` bound what a drive can mean, in the unit
+    of the name; beyond ``codes`` a number is reserved. Where ``scale_in`` names a field, ``per_by`` has
+    ``per`` for its numbers.
+    """
+
+    name: str
+    at: int
+    width: int
+    requirement: str = ""
+    bits: tuple[int, int] | None = None
+    kind: Kind = "number"
+    times: int = 1
+    plus: int = 0
+    per: int = 1
+    scale_in: str | None = None
+    per_by: dict[int, int] = {}
+    none: int | None = None
+    since: int = 0
+    count: int | None = None
+    stride: int = 0
+    bit_stride: int = 0
+    codes: tuple[str, ...] = ()
+    least: int | None = None
+    most: int | None = None
+
+    @property
+    def is_flag(self) -> bool:
+        """Whether its value is a boolean."""
+        return self.bits is not None and self.bits[0] == self.bits[1]
+
+    def place(self, index: int) -> tuple[int, int, int]:
+        """First byte, lowest bit and number of bits of one of its repeats."""
+        low, bits = (self.bits[1], self.bits[0] - self.bits[1] + 1) if self.bits else (0, 8 * self.width)
+        return self.at + index * self.stride, low + index * self.bit_stride, bits
+
+
+class EntryList(Struct, frozen=True, forbid_unknown_fields=True):
+    """Entries of one form from byte ``at`` of the page or of the entry around them.
+
+    ``count_in`` is the field around them that has their number, at most ``most``. They are ``stride`` bytes
+    apart, or as many more as the field ``stride_in`` says, of the entry if it has it, else of what is around
+    it.
+    """
+
+    name: str
+    at: int
+    count_in: str
+    most: int
+    stride: int
+    fields: tuple[LogField, ...]
+    stride_in: str | None = None
+    lists: tuple["EntryList", ...] = ()
+
+
+class Log(Struct, frozen=True, forbid_unknown_fields=True):
+    """A log page, or the data of a feature: number, names, size, what identifies it, and its fields.
+
+    ``length`` is its size in bytes, or that of what is ahead of its lists; ``length_in`` is the field that
+    has the size of all. ``ocp``: it is OCP's page of this number, which the UUID index selects. ``ascending``
+    are fields of which each must be above the one before.
+    """
+
+    id: int
+    name: str
+    title: str
+    source: str
+    length: int
+    scope: Literal["controller", "subsystem", "endurance group"]
+    fields: tuple[LogField, ...]
+    is_feature: bool = False
+    ocp: bool = False
+    guid: str | None = None
+    guid_at: int = 0
+    version_at: int | None = None
+    version_bytes: int = 2
+    versions: tuple[int, int] = (0, 0)
+    length_in: str | None = None
+    ascending: tuple[str, ...] = ()
+    lists: tuple[EntryList, ...] = ()
+
+    @property
+    def guid_bytes(self) -> bytes | None:
+        """The GUID as it is in the page: least significant byte first."""
+        return bytes.fromhex(self.guid)[::-1] if self.guid else None
+
+    def fields_of(self, version: int) -> tuple[LogField, ...]:
+        """Fields that a page of this version has."""
+        return tuple(one for one in self.fields if one.since <= version)
+
+
+@cache
+def declared_logs() -> dict[str, Log]:
+    """All declared pages by name, in the order of their numbers; the data of features last."""
+    tables = resources.files("openpts_nvme.logs").joinpath("tables")
+    texts = [one.read_text(encoding="utf-8") for one in tables.iterdir() if one.name.endswith(".toml")]
+    logs = [msgspec.convert(tomllib.loads(text), Log, strict=False) for text in texts]
+    return {log.name: log for log in sorted(logs, key=lambda log: (log.is_feature, log.id, log.name))}
+
 
 # The stamp of NVM Express: 48 bits of ms, synch, origin; all ones where there is none
 _STAMP_MS_BITS: Final = 48
@@ -216,3 +335,101 @@ def _check_order(log: Log, values: dict[str, Value], impossible: dict[str, str])
         if after <= before:
             impossible[name] = f"{after} can't be: it must be above {before}, the one before"
             values.pop(name, None)
+
+
+def encode_feature(log: Log, values: Mapping[str, Value]) -> bytes:
+    """The data of a feature, all fields of which are numbers and flags; those without a value are zeros.
+
+    Raises LogError if a value does not fit in its field, or if there is no such field.
+    """
+    if unknown := sorted(set(values) - {field.name for field in log.fields}):
+        raise LogError(f"{log.title} has no field {unknown[0]}")
+    data = bytearray(log.length)
+    for field in log.fields:
+        value = values.get(field.name, 0)
+        repeats: Sequence[Value] = value if isinstance(value, Sequence) else [value]
+        for index, one in enumerate(repeats):
+            raw, rest = divmod(one - field.plus, field.times) if field.name in values else (0, 0)
+            at, low, width = field.place(index)
+            if rest or not 0 <= raw < 1 << width or index >= (field.count or 1):
+                raise LogError(f"{field.name}: {one} does not fit in {width} bits, in steps of {field.times}")
+            here = slice(at, at + field.width)
+            data[here] = (int.from_bytes(data[here], "little") | raw << low).to_bytes(field.width, "little")
+    return bytes(data)
+
+
+# What every controller gives at once; and no more is read of a page that says how long it is
+_PIECE_BYTES: Final = 4096
+_MOST_BYTES: Final = 1 << 20
+
+
+class DriveLog(Struct, frozen=True):
+    """A page as a drive gave it, and by which UUID index; ``page`` is None where ``refused`` says why.
+
+    Index 0 is no particular vendor.
+    """
+
+    log: Log
+    uuid_index: int
+    data: bytes = b""
+    page: LogPage | None = None
+    refused: str = ""
+
+
+def decoded(log: Log, uuid_index: int, data: bytes) -> DriveLog:
+    """The bytes of a page; what its declaration refuses is in words."""
+    try:
+        return DriveLog(log, uuid_index, data, decode(log, data))
+    except LogError as error:
+        return DriveLog(log, uuid_index, data, refused=str(error))
+
+
+class LogReader:
+    """Log pages of an open NVMe drive, OCP's by their UUID index. Raises NvmeCommandError."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.controller = identify_controller(fd)
+        self.uuid_index = 0
+        if self.controller.has_uuid_list:
+            self.uuid_index = ocp_uuid_index(identify_uuid_list(fd))
+
+    def read(self, log: Log) -> DriveLog:
+        """A page, up to 1 MiB of it, and decoded; a refusal by drive or declaration is in words."""
+        index = self.uuid_index if log.ocp else 0
+
+        def part(offset: int, length: int) -> bytes:
+            asked = -(-length // 4) * 4
+            group = int(log.scope == "endurance group")
+            return read_log(
+                *(self._fd, log.id, asked),
+                uuid_index=index,
+                offset=offset,
+                endurance_group=group,
+                retain_events=True,
+            )[:length]
+
+        try:
+            data = part(0, log.length)
+            whole = min(whole_bytes(log, data), _MOST_BYTES)
+            for at in range(len(data), whole, _PIECE_BYTES):
+                data += part(at, min(_PIECE_BYTES, whole - at))
+        except NvmeCommandError as error:
+            return DriveLog(log, index, refused=f"the drive refuses it: {error}")
+        return decoded(log, index, data)
+
+    def configure(self, log: Log, values: dict[str, Value]) -> int:
+        """Set a declared feature on a target of the guard, and return the UUID index that the drive took.
+
+        It is OCP's, as the specification asks, or 0 for a drive that refuses that one.
+        Raises NvmeCommandError, LogError.
+        """
+        data = encode_feature(log, values)
+        try:
+            set_feature(self._fd, log.id, 0, data=data, uuid_index=self.uuid_index)
+        except NvmeCommandError:
+            if not self.uuid_index:
+                raise
+            set_feature(self._fd, log.id, 0, data=data)
+            return 0
+        return self.uuid_index

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
 from openpts.fields.conditions import Contradictions, ExtendedConditions
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import SWITCH
+from openpts.fields.field import SWITCH, Field, ValueType
 from openpts.procedures.kit.procedure import Procedure
 
 

@@ -1,28 +1,74 @@
 """The conformance page: each requirement with verdict and evidence, from the answers in the run folder."""
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from importlib.resources import files
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct
 
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.record.reader import Run
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_nvme.dssd.answers import Answers
+from openpts.vocabulary.verdict import Better
+from openpts_fio.trim_targets import TRIMS, TrimTarget
+from openpts_nvme.dssd.answers import NOT_ASKED, Answers, kept
 from openpts_nvme.dssd.judge import Judged, RequirementVerdict, counts, judge
-from openpts_nvme.dssd.kept import kept
-from openpts_nvme.dssd.placement import SPECIFICATION, reasons
+from openpts_nvme.dssd.rules import SPECIFICATION, reasons
 from openpts_nvme.ocp import OcpConditions
-from openpts_nvme.ocp.targets import targets_table
 from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.measure import Measure, Subject
 from openpts_pages.model import Block, Page, Table
 from openpts_pages.model import Verdict as Sentence
-from openpts_pts.shared.methodology import methodology
+from openpts_pts.shared.preparation_page import methodology
+
+_TRIM_TESTS = "openpts run trim; a suite of FioSynth by its own targets, which its report shows beside these"
+
+
+class OcpTarget(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is ``asked`` by a requirement, what was ``measured``, and which test of openpts does that else."""
+
+    requirement: str
+    title: str
+    asked: str
+    test: str
+    measured: str = ""
+
+
+def targets(answers: Answers) -> list[OcpTarget]:
+    """All targets, in the specification's order."""
+    text = files(__package__).joinpath("targets.toml").read_text()
+    suite, *rest = msgspec.convert(tomllib.loads(text), dict[str, list[OcpTarget]])["target"]
+    return [suite, *(_of_trims(each, answers) for each in TRIMS), *rest]
+
+
+def _of_trims(target: TrimTarget, answers: Answers) -> OcpTarget:
+    name = f"M.trims_of_{target.size.replace(' ', '_')}"
+    rate, p99 = (answers.get(f"{name}_{figure}", NOT_ASKED).data for figure in ("gib_per_s", "p99_ms"))
+    return OcpTarget(
+        "META-PERF-2",
+        f"Trims of {target.size}, nothing beside them",
+        f"{target.gib_per_s:g} GiB/s or more, P99 of {target.p99_ms:g} ms or less",
+        _TRIM_TESTS,
+        f"{float(rate):,.3g} GiB/s, P99 of {float(p99):,.3g} ms" if rate and p99 else "",
+    )
+
+
+def targets_table(answers: Answers) -> Table:
+    """The targets beside what was measured, and the tests that measure the others."""
+    return rows_table(
+        "ocp-targets",
+        "Targets of performance",
+        "Requirement:<0.7 | Of:<1.4 | OCP 2.7 asks for:<1.4 | Measured here:<1 | Else measured by:<1.4",
+        ((one.requirement, one.title, one.asked, one.measured, one.test) for one in targets(answers)),
+        note="Targets of one customer, without a verdict. A suite of FioSynth has its own in its file, which "
+        "may differ.",
+    )
+
 
 _TITLE: Final = "OCP Datacenter NVMe SSD 2.7"
 _MOST_LETTERS: Final = 160

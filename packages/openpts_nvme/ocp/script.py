@@ -17,7 +17,7 @@ Reported
 
 from typing import Final
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.vocabulary.requests import CycleFinished, Outcome, Script
 from openpts_nvme.dssd.plan import ACTS, ASK, ASK_AGAIN, FIRMWARE, Look
 from openpts_nvme.ocp import OcpConditions

@@ -13,10 +13,8 @@ from openpts.errors import TargetError
 from openpts.journal import Entry, Journal
 from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots
-from openpts_nvme.logs.declaration import declared_logs
-from openpts_nvme.logs.drive import LogReader
-from openpts_nvme.logs.page import LogError, Value
-from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX
+from openpts_nvme.logs.page import LogError, LogReader, Value, declared_logs
+from openpts_nvme.outliers.causes import BUCKETS, OPERATIONS, PREFIX
 
 LATENCY_MONITOR: Final = "latency monitor"
 """The kind of its entries in the undo journal."""

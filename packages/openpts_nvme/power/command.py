@@ -15,8 +15,7 @@ from openpts.errors import UsageError
 from openpts.runner.stop_signals import terminate_as_interrupt
 
 if TYPE_CHECKING:
-    from openpts_nvme.power.source import PowerSource
-    from openpts_nvme.power.windows import PowerWindows
+    from openpts_nvme.power.source import PowerSource, PowerWindows
 
 _LINE_NS: Final = 100_000_000
 _HOW: Final = """\b
@@ -47,7 +46,7 @@ def power(
     quarch:HOST[:PORT] (a Quarch HD module without it). Lines with # say what is metered, and at the end the
     mean, the largest mean of any second, and the energy.
     """
-    from openpts_nvme.power.windows import PowerWindows  # noqa: PLC0415 help needs nothing that runs
+    from openpts_nvme.power.source import PowerWindows  # noqa: PLC0415 help needs nothing that runs
 
     with terminate_as_interrupt(), _opened(source, averaging) as meter:
         until = None if seconds is None else time.monotonic() + seconds

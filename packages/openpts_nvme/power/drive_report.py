@@ -9,9 +9,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.gauge import Gauge
 from openpts.record.health import DRIVE_POWER
 from openpts.units import NS_PER_S
-from openpts_nvme.logs.declaration import declared_logs
-from openpts_nvme.logs.drive import LogReader
-from openpts_nvme.logs.page import LogError, decode
+from openpts_nvme.logs.page import LogError, LogReader, declared_logs, decode
 from openpts_nvme.power.polled import Polled
 from openpts_nvme.power.source import MeterError
 

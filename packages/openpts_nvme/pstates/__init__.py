@@ -5,10 +5,9 @@ from collections.abc import Collection
 from typing import Annotated, Final
 
 from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts
-from openpts.fields.field import Field
-from openpts.fields.kinds import AMOUNT, SECONDS, SIZE, count
+from openpts.fields.field import AMOUNT, SECONDS, SIZE, Field, count
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import Phase, StepPlace
 
 AUTONOMOUS: Final = 1
 ALWAYS_ON: Final = 2
@@ -116,6 +115,6 @@ PROCEDURE: Final = Procedure(
     },
     purges=False,
     driver="openpts_nvme.pstates.driver:PowerStatesDriver",
-    sections={"power_states": "openpts.vocabulary.power_states:PowerStatesSet"},
+    sections={"power_states": "openpts.vocabulary.power:PowerStatesSet"},
     phase_line="openpts_nvme.pstates.phase_line:phase_line",
 )

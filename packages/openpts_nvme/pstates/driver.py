@@ -18,10 +18,10 @@ from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.replay import Interruption
 from openpts.runner.script_runner import ScriptRunner
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.power_states import PowerMode, PowerSetting, PowerStatesSet, SetPowerStates
+from openpts.vocabulary.power import PowerMode, PowerSetting, PowerStatesSet, SetPowerStates
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.requests import DriverRequest
-from openpts_drives.nvme.power_states import NvmePowerStates
+from openpts_drives.nvme import NvmePowerStates
 from openpts_host.advice.machine import SHALLOW_US
 from openpts_host.setting_file import HostSettingError, held_open
 from openpts_sim.simulated_device import SimulatedDevice

@@ -2,7 +2,7 @@
 
 from openpts.runner.progress import RunProgress
 from openpts.units import format_duration, format_latency_ms
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_nvme.pstates import COMMANDED, PowerStateConditions, part_text
 
 

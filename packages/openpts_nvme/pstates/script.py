@@ -21,13 +21,20 @@ import random
 from collections.abc import Iterator
 from typing import Final
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.power_states import PowerMode, SetPowerStates, power_states_in
+from openpts.vocabulary.power import PowerMode, SetPowerStates, power_states_in
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration, IoCount
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    ByteAmount,
+    Duration,
+    IoCount,
+    Step,
+    Stimulus,
+)
 from openpts.vocabulary.workload import simple_workload
 from openpts_nvme.pstates import ALWAYS_ON, AUTONOMOUS, COMMANDED, PowerStateConditions
 

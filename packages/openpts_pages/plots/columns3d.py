@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from openpts_pages.model import Figure, Table
 from openpts_pages.plots.axes import tick_texts
-from openpts_pages.plots.font_metrics import text_width_px
-from openpts_pages.plots.theme import FONT, PLOT_TEXT_PX, PLOT_WIDTH_PX, ColorScheme
+from openpts_pages.plots.theme import FONT, PLOT_TEXT_PX, PLOT_WIDTH_PX, ColorScheme, text_width_px
 
 # The floor: eight categories side by side, or fewer and wider ones, and seven series one behind the other.
 _WIDEST_FLOOR_PX: Final = 392.0

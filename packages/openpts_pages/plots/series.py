@@ -6,8 +6,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from openpts_pages.model import Axis, Figure, Series, Table, bars_of, points_of
-from openpts_pages.plots.axes import Spec, field, place, shares, shows, value_at
-from openpts_pages.plots.line_labels import drawn_last, placed, visible
+from openpts_pages.plots.axes import Spec, drawn_last, field, place, placed, shares, shows, value_at, visible
 from openpts_pages.plots.theme import MARKERS
 
 SHOWN: Final = "indexof(hidden, datum.key) < 0"

@@ -6,23 +6,69 @@ drawings are in the theme's colors, named, and without what has no effect there:
 and roles that the drawing's one name replaces, a third of the file.
 """
 
+import hashlib
 import re
 import resource
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
 from typing import Final
 
+import msgspec
 from markupsafe import Markup
 
 from openpts.errors import OpenptsError
+from openpts.kept_files import KeptKind
 from openpts_pages.model import Figure, Page, Report, Table
 from openpts_pages.plots.columns3d import columns_svg
-from openpts_pages.plots.drawing_cache import DRAWINGS, kept_drawing, made_drawing
-from openpts_pages.plots.theme import FONT, LIGHT, PLOT_TEXT_PX, ColorScheme
+from openpts_pages.plots.theme import (
+    FONT,
+    LIGHT,
+    MEASURED_FONT_DIRECTORY,
+    PLOT_TEXT_PX,
+    ColorScheme,
+    vega_config,
+)
 from openpts_pages.plots.vega_lite import vega_lite_spec
-from openpts_pages.plots.vega_svg import of_figure, spec_json, start_renderer
+from openpts_pages.plots.vega_svg import drawing, of_figure, spec_json, start_renderer
+
+DRAWINGS: Final = KeptKind("drawings", most_bytes=200_000_000)
+
+
+def kept_drawing(spec: str) -> str:
+    """The drawing of a specification (JSON), or nothing where none is kept or it is damaged."""
+    try:
+        return (DRAWINGS.read(_digest(spec)) or b"").decode()
+    except UnicodeDecodeError:
+        return ""
+
+
+def made_drawing(spec: str) -> str:
+    """A specification drawn now, and kept. Raises ValueError if Vega refuses it."""
+    made = drawing(spec)
+    DRAWINGS.keep(_digest(spec), made.encode())
+    return made
+
+
+def _digest(spec: str) -> str:
+    digest = _all_else().copy()
+    digest.update(spec.encode())
+    return digest.hexdigest()
+
+
+@cache
+def _all_else() -> "hashlib._Hash":
+    """Digest of everything a drawing depends on besides its specification."""
+    digest = hashlib.sha256(version("vl-convert-python").encode())
+    digest.update(msgspec.json.encode(vega_config(LIGHT)))
+    digest.update(files("openpts_pages.plots").joinpath("vega_svg.py").read_bytes())
+    for font in sorted(MEASURED_FONT_DIRECTORY.iterdir()):
+        digest.update(font.read_bytes())
+    return digest
+
 
 _LEAST_FILES: Final = 64
 _LEAST_ADDRESSES: Final = 72 << 30

@@ -9,21 +9,30 @@ which the page has in its tables.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import msgspec
+
 from openpts_pages.model import Figure, Table
 from openpts_pages.plots.annotations import (
     bands,
     end_label_layers,
     legend_layers,
     marks,
+    row_count,
     rules,
     rules_and_labels_above,
 )
-from openpts_pages.plots.axes import LINE_PX, PADDING, Spec, inner_size_px, left_px
-from openpts_pages.plots.category_plots import bar_layers, strip_layers
-from openpts_pages.plots.heat_map import heat_map
-from openpts_pages.plots.labels_above import row_count
-from openpts_pages.plots.line_labels import end_labels, longest_label_px
+from openpts_pages.plots.axes import (
+    LINE_PX,
+    PADDING,
+    Spec,
+    end_labels,
+    inner_size_px,
+    left_px,
+    longest_label_px,
+)
+from openpts_pages.plots.category_plots import bar_layers, heat_map, strip_layers
 from openpts_pages.plots.series import series_layers
+from openpts_pages.plots.theme import LIGHT, vega_config
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _ONE_ROW: Final[Spec] = {"values": [{}]}  # for layers that draw fixed values once
@@ -115,3 +124,38 @@ def _sharing_data(drawn: Spec) -> Spec:
 
 def _leaves(layers: Sequence[Spec]) -> list[Spec]:
     return [leaf for layer in layers for leaf in (_leaves(layer["layer"]) if "layer" in layer else [layer])]
+
+
+_OF_PALETTE: Final = ("scale", "legend")
+
+
+def standalone(spec: Spec) -> Spec:
+    """The specification of a figure that is drawn on paper, by itself; the drawing is the same.
+
+    Vega draws a constant with a scale of its own, and an ``order`` of no value; the schema knows neither.
+    """
+    layers = [_layer(layer) for layer in spec["layer"]]
+    whole = {**spec, "layer": layers, "config": vega_config(LIGHT)}
+    plain: Spec = msgspec.json.decode(msgspec.json.encode(whole))  # no tuples, which the schema refuses
+    return plain
+
+
+def _layer(layer: Spec) -> Spec:
+    if "layer" in layer:
+        return {**layer, "layer": [_layer(inner) for inner in layer["layer"]]}
+    encoding, mark = dict(layer.get("encoding", {})), layer["mark"]
+    if encoding.get("order") == {"value": None}:
+        del encoding["order"]
+        mark = {**mark, "order": False}
+    fields = {}
+    for channel, one in encoding.items():
+        if "datum" in one and any(name in one for name in _OF_PALETTE):
+            fields[f"constant_{channel}"] = one["datum"]
+            encoding[channel] = _of_field(one, f"constant_{channel}")
+    constants = [{"calculate": repr(value), "as": name} for name, value in fields.items()]
+    transform = {"transform": [*layer.get("transform", ()), *constants]} if constants else {}
+    return {**layer, **transform, "mark": mark, "encoding": encoding}
+
+
+def _of_field(channel: dict[str, Any], name: str) -> Spec:
+    return {"field": name, **{key: value for key, value in channel.items() if key != "datum"}}

@@ -4,10 +4,9 @@ from typing import Annotated, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field
-from openpts.fields.kinds import WHOLE_PERCENT, listed, percent
+from openpts.fields.field import WHOLE_PERCENT, Field, listed, percent
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 
 
 class EntropyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="entropy"):

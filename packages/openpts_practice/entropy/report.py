@@ -12,19 +12,18 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.comparison import relative_standard_error_pct
-from openpts.analysis.student_t import critical_value
+from openpts.analysis.ratio import critical_value
+from openpts.analysis.run_comparison import relative_standard_error_pct
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
 from openpts.procedures.kit.steps import IOPS, THROUGHPUT, HasFigures, Key, Metric, select, summarize
 from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.reader import Run
 from openpts.units import format_block_size, format_duration
-from openpts.vocabulary import condition_text
-from openpts.vocabulary.better import Better
-from openpts.vocabulary.data import DataCheck, ReducibleData
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary import workload as condition_text
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import DataCheck, ReducibleData, Stimulus
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, Plot, PlotName, page, page_of, table
@@ -32,7 +31,7 @@ from openpts_pages.measure import Measure, Measured, Subject
 from openpts_pages.model import Axis, Cell, Figure, Page, Series, Table, Verdict
 from openpts_pages.texts import fact_text
 from openpts_practice.entropy import EntropyConditions
-from openpts_pts.shared.methodology import methodology, state_page
+from openpts_pts.shared.preparation_page import methodology, state_page
 
 REDUCTION_LIMIT: Final = 1.05
 """A drive reduces data only if it is at least so many times as fast at the least entropy as at the most."""

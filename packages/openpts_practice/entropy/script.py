@@ -18,13 +18,19 @@ Reported
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
-from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
+from openpts.procedures.kit.ledger import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.units import KIB
-from openpts.vocabulary.data import DataPattern, ReducibleData
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ByteAmount,
+    DataPattern,
+    Duration,
+    ReducibleData,
+    Step,
+    Stimulus,
+)
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.entropy import EntropyConditions
 

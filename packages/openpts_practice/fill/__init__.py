@@ -7,11 +7,10 @@ from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field
-from openpts.fields.kinds import SECONDS, SECONDS_OR_NONE, listed, percent
+from openpts.fields.field import SECONDS, SECONDS_OR_NONE, Field, listed, percent
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import NS_PER_S
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 
 
 class IdleTime(Struct, frozen=True):

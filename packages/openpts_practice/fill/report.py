@@ -11,14 +11,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.change_points import RULE
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import OVER_FILL_LEVEL, RATE, Curve
+from openpts.procedures.kit.content import OVER_FILL_LEVEL, RATE, Curve, ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Phase, Sample, StepState
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, column_series, grid, page, rows_table, table
 from openpts_pages.measure import Measure, measured
@@ -35,7 +33,7 @@ from openpts_practice.fill.results import (
     course_of,
     returned,
 )
-from openpts_pts.shared.methodology import methodology, nothing_page, state_page
+from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
 
 _IDLE_NAME: Final = PlotName("fill-idle", "Plot X-FILL-2", "Writes after Idle Time: MB/s v GB Written")
 

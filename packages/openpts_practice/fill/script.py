@@ -18,12 +18,11 @@ import math
 from collections.abc import Iterator
 from typing import Final
 
-from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
+from openpts.procedures.kit.ledger import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.fill import FillConditions, IdleTime
 

@@ -7,10 +7,9 @@ from msgspec import Struct
 
 from openpts.fields import usual
 from openpts.fields.conditions import EarlierRun, ExtendedConditions, StepCounts
-from openpts.fields.field import Field
-from openpts.fields.kinds import AMOUNT, SWITCH, count, one_of, percent
+from openpts.fields.field import AMOUNT, SWITCH, Field, count, one_of, percent
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.data import RandomData
+from openpts.vocabulary.stimulus import RandomData
 
 
 class StopOn(StrEnum):

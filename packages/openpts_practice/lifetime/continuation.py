@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from openpts.errors import RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_practice.lifetime import Continued, LifetimeConditions
 from openpts_practice.lifetime.results import DriveCycle, LifetimeRun, read_back
 

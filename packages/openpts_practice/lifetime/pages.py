@@ -28,7 +28,7 @@ from openpts_practice.lifetime.results import (
     stretches,
     wear_points,
 )
-from openpts_pts.shared.methodology import nothing_page
+from openpts_pts.shared.preparation_page import nothing_page
 
 T = TypeVar("T")
 

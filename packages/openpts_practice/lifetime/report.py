@@ -8,13 +8,12 @@ from typing import Any, Final
 
 from msgspec import structs
 
-from openpts.analysis.health_change import write_amplification
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import OVER_CYCLES, Curve
+from openpts.analysis.drive_work import write_amplification
+from openpts.procedures.kit.content import OVER_CYCLES, Curve, ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_DAY, NS_PER_S, TB, format_block_size, format_duration
-from openpts.vocabulary.better import Better
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, page, plot_page, table
 from openpts_pages.measure import Measure, Measured, Subject, measured
@@ -31,7 +30,7 @@ from openpts_practice.lifetime.results import (
     forecast_verdict,
     stretches,
 )
-from openpts_pts.shared.methodology import methodology, state_page
+from openpts_pts.shared.preparation_page import methodology, state_page
 
 _TITLE: Final = "Lifetime"
 

@@ -8,10 +8,10 @@ from typing import Final, Self
 
 from msgspec import Struct, field
 
-from openpts.analysis.figures import Figures
-from openpts.analysis.health_change import write_amplification
+from openpts.analysis.drive_work import write_amplification
+from openpts.analysis.latency import Figures
 from openpts.analysis.minutes import sum_parts
-from openpts.analysis.student_t import critical_value
+from openpts.analysis.ratio import critical_value
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.kit.steps import Metric
@@ -19,8 +19,7 @@ from openpts.record.health import HealthRecord
 from openpts.record.reader import Run, ns_between
 from openpts.units import GB, MB, TB, format_duration
 from openpts.vocabulary.facts import TargetKind
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import IoErrors, IoFailure, Measured, Sample, StepState
+from openpts.vocabulary.sample import IoErrors, IoFailure, Measured, Phase, Sample, StepState
 from openpts_pages import cells
 from openpts_pages.model import Verdict
 from openpts_practice.lifetime import LifetimeConditions, ReadBack

@@ -24,10 +24,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.units import KIB, NS_PER_S, TB, format_duration
-from openpts.vocabulary.data import DataPattern, VerifiedData
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -40,9 +38,8 @@ from openpts.vocabulary.requests import (
     health_in,
     samples_in,
 )
-from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, Step
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ByteAmount, DataPattern, Duration, Step, VerifiedData
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.lifetime import Continued, LifetimeConditions, StopOn
 

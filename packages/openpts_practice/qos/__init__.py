@@ -9,12 +9,11 @@ from msgspec import Struct
 
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import SECONDS, WHOLE_PERCENT, count, listed, percent
+from openpts.fields.field import SECONDS, WHOLE_PERCENT, Field, ValueType, count, listed, percent
 from openpts.fields.parsing import refuse
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_latency_ms
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import Phase, StepPlace
 from openpts.vocabulary.stimulus import FixedRate, Pacing, Poisson
 from openpts.vocabulary.verdict import SteadyState
 

@@ -1,8 +1,8 @@
 """Deviations of the test of response times under load: a preparation that did not come to steady state."""
 
 from openpts.record.reader import Run
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import Deviation
 from openpts_pts.shared.tracking.pages import tracked_phase
 
 

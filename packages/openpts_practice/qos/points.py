@@ -11,7 +11,7 @@ from openpts.analysis.host_limits import limited_by_host
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import OperationSample, Sample, StepState
-from openpts.vocabulary.stop import planned_length_ns
+from openpts.vocabulary.stimulus import planned_length_ns
 from openpts_practice.qos import Limit, Operation, QosConditions
 
 _IOS_BEYOND: Final = 10

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import OVER_IOPS, Curve
+from openpts.procedures.kit.content import OVER_IOPS, Curve, ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, MRT
 from openpts.record.reader import Run
@@ -22,7 +21,7 @@ from openpts_pages.model import Cell, Column, Page, PlotRule, Series, Table, Ver
 from openpts_practice.qos import Limit, Operation, QosConditions, mix_text
 from openpts_practice.qos.points import Point
 from openpts_practice.qos.results import Mix, QosRun, Search, contour, qos_run
-from openpts_pts.shared.methodology import methodology, nothing_page, state_page
+from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
 from openpts_pts.shared.tracking.pages import tracking_rounds_page, tracking_sentence
 
 PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)

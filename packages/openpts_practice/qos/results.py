@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from openpts.record.reader import Run
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Phase, Sample, StepState
 from openpts_practice.qos import Limit, QosConditions, mix_text
 from openpts_practice.qos.points import Bracket, Point, bracket_of, points_of
 from openpts_pts.shared.tracking.pages import TrackedPhase, tracked_phase

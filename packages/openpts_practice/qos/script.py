@@ -30,9 +30,8 @@ from typing import Final, TypeVar
 
 from msgspec.structs import replace
 
-from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
+from openpts.procedures.kit.ledger import RECOMMENDED_TC, Standard
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -43,8 +42,8 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus, Stream
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, Duration, Step, Stimulus, Stream
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.qos import Limit, Operation, QosConditions
 from openpts_practice.qos.points import MOST_MEASUREMENTS, bracket_of, ios_for, points_of

@@ -10,9 +10,8 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.units import format_block_size
-from openpts.vocabulary.better import Better
-from openpts.vocabulary.data import DataPattern
-from openpts.vocabulary.stimulus import AccessPattern, BlockSize
+from openpts.vocabulary.stimulus import AccessPattern, BlockSize, DataPattern
+from openpts.vocabulary.verdict import Better
 
 CATALOGUE: Final = Path(__file__).parent / "catalogue"
 

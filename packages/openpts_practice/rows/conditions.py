@@ -13,14 +13,12 @@ from openpts.analysis.run_comparison import RSE_LIMIT_PCT, SetRule
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.fields import usual
-from openpts.fields.conditions import Contradictions, ExtendedConditions, Listed
-from openpts.fields.field import Field, Parameter, ValueType
-from openpts.fields.kinds import AMOUNT, SECONDS, count, listed
+from openpts.fields.conditions import Contradictions, ExtendedConditions, Listed, at_time_scale
+from openpts.fields.field import AMOUNT, SECONDS, Field, Parameter, ValueType, count, listed
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
-from openpts.fields.time_scale import at_time_scale
 from openpts.units import KIB, NS_PER_S, format_capacity
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import Phase, StepPlace
 from openpts_practice.rows import BenchmarkProfile, ProfileRow, is_path
 
 _MOST_PASSES: Final = 99

@@ -1,8 +1,8 @@
 """What a row of a benchmark measured, in one line at its end."""
 
-from openpts.procedures.kit.spread import spread_words
+from openpts.procedures.kit.content import spread_words
 from openpts.runner.progress import RunProgress
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_practice.rows.conditions import ProfileTestConditions
 from openpts_practice.rows.steps import passes_of, row_figure
 

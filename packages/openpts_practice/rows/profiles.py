@@ -6,8 +6,8 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from openpts.config_files.source_position import Path as ValuePath
-from openpts.config_files.source_position import PlacedText
+from openpts.config_files.schema_errors import Path as ValuePath
+from openpts.config_files.schema_errors import PlacedText
 from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.did_you_mean import nearest_word

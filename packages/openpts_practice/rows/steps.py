@@ -18,8 +18,16 @@ from openpts.errors import UsageError
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_US, block_size_kib, format_capacity
 from openpts.vocabulary.requests import Apply, Script, samples_in
 from openpts.vocabulary.sample import Measured, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    ByteAmount,
+    Duration,
+    FirstOf,
+    OperationWeights,
+    Step,
+    Stimulus,
+)
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts_practice.rows.conditions import PreconditionedConditions, ProfileTestConditions, free_space_words

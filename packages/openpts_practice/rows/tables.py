@@ -10,15 +10,13 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from openpts.analysis.run_comparison import Quality, SetRule
-from openpts.procedures.kit.spread import repeat_figures, rse_cell, set_words, spread_words
+from openpts.procedures.kit.content import repeat_figures, rse_cell, set_words, spread_words
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
-from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import DataPattern, RandomData, RandomOnce, Stimulus
+from openpts.vocabulary.workload import data_text
 from openpts_pages import cells
 from openpts_pages.kit import rows_table
 from openpts_pages.measure import Measure

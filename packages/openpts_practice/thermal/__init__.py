@@ -4,8 +4,7 @@ from typing import Annotated, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions, StepCounts
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import SECONDS, count, number
+from openpts.fields.field import SECONDS, Field, ValueType, count, number
 from openpts.procedures.kit.procedure import Procedure
 
 _TEMPERATURE: Final = number(ge=-60, le=150)

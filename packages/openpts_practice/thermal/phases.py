@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from openpts.record.health import HealthRecord
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, format_duration
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_pages import cells
 from openpts_pages.model import Verdict
 from openpts_practice.thermal import ThermalConditions

@@ -10,13 +10,12 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import OVER_TIME, Curve
+from openpts.procedures.kit.content import OVER_TIME, Curve, ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import transpose
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
-from openpts.vocabulary.better import Better
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, Plot, PlotName, grid, page, table
@@ -37,7 +36,7 @@ from openpts_practice.thermal.phases import (
     load_verdict,
 )
 from openpts_practice.thermal.results import HeatPoint, merged
-from openpts_pts.shared.methodology import methodology, nothing_page, state_page
+from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
 
 _COLD_COLOR, _WARM_COLOR, _TEMPERATURE_COLOR, _LIMIT_WITHIN_K = 2, 3, 3, 15
 _MOST_POINTS: Final = 1500

@@ -20,10 +20,9 @@ Reported
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -36,9 +35,8 @@ from openpts.vocabulary.requests import (
     health_in,
     samples_in,
 )
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import AccessPattern, Duration, Step, Stimulus
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.thermal import ThermalConditions
 from openpts_practice.thermal.results import (

@@ -4,8 +4,7 @@ from typing import Annotated, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions
-from openpts.fields.field import Field
-from openpts.fields.kinds import AMOUNT, DEPTH, SIZE, THREADS, count, listed, number, percent
+from openpts.fields.field import AMOUNT, DEPTH, SIZE, THREADS, Field, count, listed, number, percent
 from openpts.procedures.kit.procedure import Procedure
 
 BEFORE: Final = 1

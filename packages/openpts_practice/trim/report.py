@@ -7,10 +7,8 @@ from typing import Any, Final
 from msgspec import structs
 from msgspec.structs import replace
 
-from openpts.analysis.figures import Figures
-from openpts.analysis.response_times import nines_percentile, nines_supported
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import OVER_NINES, Curve
+from openpts.analysis.latency import Figures, nines_percentile, nines_supported
+from openpts.procedures.kit.content import OVER_NINES, Curve, ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import (
     IOPS,
@@ -37,8 +35,8 @@ from openpts.units import (
     format_duration,
     format_latency_ms,
 )
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.trimmed_reads import PromiseKept
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, Plot, PlotName, page, page_of, table, values_of
@@ -57,7 +55,7 @@ from openpts_practice.trim.results import (
     toio_of,
     trim_run,
 )
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology, state_page
 
 _SHOWN_PCTS: Final = (50.0, 99.0, 99.9)
 _LEAST_NINES: Final = 3

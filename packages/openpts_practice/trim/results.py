@@ -6,12 +6,11 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.figures import Figures
+from openpts.analysis.latency import Figures
 from openpts.procedures.kit.steps import Pivot, Row, pivot, select
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, format_block_size
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Phase, Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import TrimLimits, TrimmedReads
 from openpts_pages import cells

@@ -26,9 +26,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.units import GIB, KIB, MIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -39,16 +38,19 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import (
     AccessPattern,
     ActiveRange,
+    ByteAmount,
+    Duration,
+    FirstOf,
     FixedRate,
     OperationWeights,
     Step,
     Stimulus,
     Stream,
 )
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts_practice.trim import AFTER, BEFORE, BESIDE, TrimConditions
 
 _LEAST_SIZE_BYTES: Final = 4 * KIB

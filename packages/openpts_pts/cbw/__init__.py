@@ -25,5 +25,5 @@ PROCEDURE: Final = Procedure(
     """,
     quick={"time_scale": "1/300"},
     trends={4: "cbw-7-plot", 16: "cbw-4-plot"},
-    phase_line="openpts_pts.cli.round_lines:round_line",
+    phase_line="openpts_pts.shared.round_lines:round_line",
 )

@@ -6,20 +6,15 @@ from statistics import NormalDist
 from typing import Final
 
 from openpts.units import format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.placement import Zones
-from openpts.vocabulary.sample import Sample
-from openpts_pts.evidence.check import Cases, Checks, binds_where
-from openpts_pts.evidence.evidence import Evidence
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import Zones
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, binds_where
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met_if, unverified
-from openpts_pts.evidence.kept import averages_kept
-from openpts_pts.evidence.measured import mixes
-from openpts_pts.evidence.sequence import purge_first
-from openpts_pts.evidence.settings import other_data, random_data, stimuli
-from openpts_pts.evidence.tracking import preconditioned, tracked_minutes
+from openpts_pts.evidence.settings import averages_kept, other_data, random_data, stimuli
+from openpts_pts.evidence.stimulus import mixes, preconditioned, purge_first, tracked_minutes
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.demand import checks as d
-from openpts_pts.shared.demand import histogram_checks as h
+from openpts_pts.shared.demand import checks as h
 
 _SIZES: Final = {
     512: 4,

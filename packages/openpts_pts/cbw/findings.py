@@ -3,7 +3,7 @@
 from typing import Final
 
 from openpts.record.reader import Run
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.verdict import Deviation
 from openpts_pts.shared.demand.findings import DemandRequirement, Requirements, demand_findings
 
 _REQUIREMENTS: Final = Requirements(

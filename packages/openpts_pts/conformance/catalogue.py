@@ -13,8 +13,15 @@ from typing import Final
 
 import msgspec
 
+from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.verdict import SteadyState
-from openpts_pts.suite import PTS
+from openpts_pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
+
+PTS: Final[Mapping[str, Procedure]] = {
+    folder.PROCEDURE.name: folder.PROCEDURE for folder in (iops, tp, lat, wsat, hir, xsr, cbw, dirth)
+}
+"""By name, in the order of the specification."""
+
 
 TESTS: Final = tuple(PTS)
 """The specification's tests by short name, in its order (PTS 7 to 14)."""

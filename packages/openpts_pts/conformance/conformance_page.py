@@ -7,8 +7,7 @@ from openpts_pages.kit import Cells, rows_table
 from openpts_pages.model import Block, Cell, Column, Page, Table, Verdict
 from openpts_pages.texts import CELL_LONGEST, brief
 from openpts_pts.conformance.catalogue import Level
-from openpts_pts.conformance.conformance import Conformance, counts_by_level
-from openpts_pts.conformance.standing import requirements_of, standing_of
+from openpts_pts.conformance.conformance import Conformance, counts_by_level, requirements_of, standing_of
 from openpts_pts.evidence.finding import STATUS_TITLES, Finding, Status
 
 _OPEN = frozenset({Status.DEVIATED, Status.NOT_REACHED, Status.UNVERIFIED})

@@ -5,9 +5,9 @@ from typing import Annotated, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions
-from openpts.fields.workload_table import NAMES
+from openpts.fields.readers import NAMES
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.placement import Uniform
+from openpts.vocabulary.stimulus import Uniform
 from openpts.vocabulary.workload import Workload
 from openpts_pts.shared.demand.conditions import DemandConditions
 
@@ -47,5 +47,5 @@ PROCEDURE: Final = Procedure(
     """,
     quick={"time_scale": "1/300"},
     trends={3: "dirth-7-plot", 17: "dirth-4-plot"},
-    phase_line="openpts_pts.cli.round_lines:round_line",
+    phase_line="openpts_pts.shared.round_lines:round_line",
 )

@@ -2,19 +2,21 @@
 
 from typing import Final
 
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts_pts.evidence.check import Cases, Checks, binds_where
-from openpts_pts.evidence.evidence import Evidence
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, binds_where
 from openpts_pts.evidence.finding import Finding, all_of, met, not_applicable, not_reached
-from openpts_pts.evidence.kept import averages_kept
-from openpts_pts.evidence.measured import block_size_bytes, mixes
-from openpts_pts.evidence.sequence import purge_first
-from openpts_pts.evidence.settings import random_data, stimuli
-from openpts_pts.evidence.tracking import preconditioned, tracked_minutes
+from openpts_pts.evidence.settings import averages_kept, random_data, stimuli
+from openpts_pts.evidence.stimulus import (
+    block_size_bytes,
+    mixes,
+    preconditioned,
+    purge_first,
+    tracked_minutes,
+)
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.demand import checks as d
-from openpts_pts.shared.demand import histogram_checks as h
+from openpts_pts.shared.demand import checks as h
 
 
 def _one_size_one_mix(evidence: Evidence) -> Finding:

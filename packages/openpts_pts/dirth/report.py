@@ -4,8 +4,8 @@ from typing import Final
 
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
+from openpts_pts.shared.demand.pages import HISTOGRAMS, VARIATION, DemandRun, Names
 from openpts_pts.shared.demand.report import demand_report
-from openpts_pts.shared.demand.words import HISTOGRAMS, VARIATION, DemandRun, Names
 
 NAMES: Final = Names(
     prefix="dirth",

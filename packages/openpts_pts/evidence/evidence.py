@@ -1,7 +1,7 @@
 """A run's record, as the checks use it: complete steps by part and round, windows, cycles."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 from typing import Final, TypeVar
 
@@ -13,11 +13,11 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Outcome
-from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stop import ended_late, planned_length_ns
+from openpts.vocabulary.sample import Phase, Sample, StepState
+from openpts.vocabulary.stimulus import ended_late, planned_length_ns
 from openpts.vocabulary.verdict import SteadyStateReport
+from openpts_pts.evidence.finding import Finding, Status
 
 MINUTE_NS: Final = 60 * NS_PER_S
 HOUR_NS: Final = 60 * MINUTE_NS
@@ -204,3 +204,24 @@ def last_window(
     if last < WINDOW_ROUNDS:
         return None
     return judge(range(last - WINDOW_ROUNDS + 1, last + 1), values[last - WINDOW_ROUNDS : last], disturbed)
+
+
+Check = Callable[[Evidence], Finding]
+Checks = Mapping[str, Check]
+"""By the requirement's ID."""
+
+Case = Callable[[Evidence], Finding | None]
+"""For a requirement that tests prove: why it does not apply to a run, or was not reached; None if it "
+  "applies."""
+Cases = Mapping[str, Case]
+"""By the requirement's ID."""
+
+
+def binds_where(check: Check) -> Case:
+    """A case that applies to a run if a check is met; otherwise the requirement has the check's state."""
+
+    def case(evidence: Evidence) -> Finding | None:
+        finding = check(evidence)
+        return None if finding.status is Status.MET else finding
+
+    return case

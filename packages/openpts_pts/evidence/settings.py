@@ -1,16 +1,25 @@
-"""What is set before a test begins: active range, cache, demand, data (PTS 3.4 to 3.7, 7.2 to 14.2)."""
+"""What is set, stated and kept of a run: range, cache, demand, data, platform (PTS 1.1, 3.4 to 5.4)."""
 
 from collections.abc import Callable
 from typing import Final
 
-from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.data import RandomData
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ActiveRange, Stimulus
-from openpts_pts.evidence.check import Cases, Checks, binds_where
-from openpts_pts.evidence.evidence import Evidence
-from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
+from openpts.units import format_capacity
+from openpts.vocabulary.facts import Facts, TargetKind
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import ActiveRange, RandomData, Stimulus
+from openpts.vocabulary.workload import data_text
+from openpts_pts.evidence.evidence import Cases, Check, Checks, Evidence, binds_where
+from openpts_pts.evidence.finding import (
+    Finding,
+    Status,
+    all_of,
+    deviated,
+    met,
+    met_if,
+    not_applicable,
+    not_reached,
+    unverified,
+)
 
 WCE: Final = "WCE"
 WCD: Final = "WCD"
@@ -184,7 +193,7 @@ def _other_wipc(evidence: Evidence) -> Finding:
     return met(wipc) if wipc != rounds else not_applicable(f"{wipc}, as in the rounds")
 
 
-CHECKS: Final[Checks] = {
+SETTINGS: Final[Checks] = {
     "PTS-GEN-04": _class,
     "PTS-DEF-01": _active_range_kept(),
     "PTS-PRE-02": _active_range_kept(Phase.WIPC),
@@ -196,4 +205,139 @@ CHECKS: Final[Checks] = {
     "PTS-CACHE-01": _cache_of_class,
     "PTS-CACHE-02": _uncontrollable_cache,
 }
-CASES: Final[Cases] = {"PTS-DAT-03": binds_where(other_data)}
+SETTINGS_CASES: Final[Cases] = {"PTS-DAT-03": binds_where(other_data)}
+
+
+DISCLOSURE: Final = "PTS-GEN-01"
+
+
+def host_fact(key: str) -> Callable[[Evidence], Finding]:
+    """A fact of the host, or of the path to the drive, which the drive's description may hold."""
+    return lambda evidence: _fact(key, evidence.manifest.dut, evidence.manifest.host)
+
+
+def dut_fact(key: str) -> Callable[[Evidence], Finding]:
+    """A fact of the device."""
+    return lambda evidence: _fact(key, evidence.manifest.dut)
+
+
+def _fact(key: str, *rooms: Facts) -> Finding:
+    found = [room[key] for room in rooms if key in room]
+    known = [fact for fact in found if fact.value]
+    if known:
+        return met(str(known[0].value))
+    return unverified(f"not reported: {found[0].source}" if found else "not reported: no source has it")
+
+
+def _stated(name: str) -> Callable[[Evidence], Finding]:
+    def check(evidence: Evidence) -> Finding:
+        person = getattr(evidence.manifest.people, name)
+        return met(person) if person else deviated(f"the {name}'s name", "not stated")
+
+    return check
+
+
+def _auditor(evidence: Evidence) -> Finding:
+    person = evidence.manifest.people.auditor
+    return met(person) if person else not_applicable("no auditor was named")
+
+
+def _raw_device(evidence: Evidence) -> Finding:
+    target = evidence.manifest.target
+    if target.kind is TargetKind.BLOCK:
+        return met(f"raw device {target.path}")
+    return deviated("a raw device", f"{target.kind}: {target.name}")
+
+
+FACTS: Final[Checks] = {
+    "PTS-GEN-05": _raw_device,
+    "PTS-RPT-01": lambda evidence: met(evidence.manifest.started_at),
+    "PTS-RPT-03": _stated("operator"),
+    "PTS-RPT-04": _auditor,
+    "PTS-RPT-06": host_fact("system"),
+    "PTS-RPT-07": host_fact("motherboard"),
+    "PTS-RPT-08": host_fact("cpu"),
+    "PTS-RPT-09": host_fact("memory"),
+    "PTS-RPT-10": host_fact("hba"),
+    "PTS-RPT-11": host_fact("interposer"),
+    "PTS-RPT-12": host_fact("primary_storage"),
+    "PTS-RPT-13": host_fact("peripherals"),
+    "PTS-RPT-14": host_fact("operating_system"),
+    "PTS-RPT-15": dut_fact("file_system"),
+    "PTS-RPT-16": lambda evidence: _fact("test_software", evidence.manifest.software),
+    "PTS-RPT-17": dut_fact("manufacturer"),
+    "PTS-RPT-18": dut_fact("model"),
+    "PTS-RPT-19": dut_fact("serial"),
+    "PTS-RPT-20": dut_fact("firmware"),
+    "PTS-RPT-21": lambda evidence: met(format_capacity(evidence.manifest.target.user_capacity_bytes)),
+    "PTS-RPT-22": dut_fact("interface"),
+    "PTS-RPT-23": dut_fact("form_factor"),
+    "PTS-RPT-24": dut_fact("nand_type"),
+    "PTS-RPT-25": dut_fact("features"),
+}
+
+
+def settings_kept(phase: Phase) -> Check:
+    """The cache as found before each cycle, TC, QD and data of a phase."""
+
+    def check(evidence: Evidence) -> Finding:
+        found = stimuli(evidence.of(phase))
+        if not found:
+            return not_reached("no such step was completed")
+        caches = evidence.manifest.write_caches
+        if (cycle := max(evidence.tested_cycles)) > len(caches):
+            return deviated("the write cache of each cycle", f"none of cycle {cycle}")
+        states = ", ".join(dict.fromkeys(report.actual for report in caches))
+        data = ", ".join(dict.fromkeys(data_text(stimulus.data) for stimulus in found))
+        return met(f"{states}; {demands_text(found)}; {data}")
+
+    return check
+
+
+def both_settings(evidence: Evidence) -> Finding:
+    """Settings of WIPC and of the rounds are as required."""
+    return all_of([settings_kept(Phase.WIPC)(evidence), loop_settings(evidence)])
+
+
+def loop_settings(evidence: Evidence) -> Finding:
+    """Settings of the rounds are as required, with the write cache as the class has it."""
+    found = cache(evidence, enabled=not evidence.enterprise)
+    return settings_kept(Phase.ROUND)(evidence) if found.status in {Status.MET, Status.NOT_REACHED} else found
+
+
+def averages_kept(*parts: Phase) -> Check:
+    """I/Os, bytes, average and maximum response time of each step of these parts, of all without any."""
+    return _kept(parts, _has_averages, "IOPS, MB/s, average and maximum response time")
+
+
+def response_times_kept(*parts: Phase) -> Check:
+    """The same, and the whole distribution of response times, from which 99.999 % is read."""
+    return _kept(parts, _has_distribution, "IOPS, average, maximum and distribution of response times")
+
+
+def _kept(parts: tuple[Phase, ...], holds: Callable[[Sample], bool], required: str) -> Check:
+    def check(evidence: Evidence) -> Finding:
+        samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
+        applied = [sample for sample in samples if not sample.step.is_idle]
+        if not applied:
+            return not_reached("no such step was completed")
+        without = sum(not holds(sample) for sample in applied)
+        used = (
+            f"missing in {without} of {len(applied)} steps"
+            if without
+            else f"kept of all {len(applied)} steps"
+        )
+        return met_if(not without, required, used)
+
+    return check
+
+
+def _has_averages(sample: Sample) -> bool:
+    return sample.ios > 0 and sample.bytes > 0 and sample.max_latency_ns is not None
+
+
+def _has_distribution(sample: Sample) -> bool:
+    return _has_averages(sample) and all(o.histogram for o in sample.transfers if o.ios)
+
+
+KEPT: Final[Checks] = {"PTS-FLOW-02": settings_kept(Phase.ROUND), "PTS-TOOL-11": averages_kept()}

@@ -8,12 +8,10 @@ from msgspec.structs import replace
 
 from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, StepCounts
-from openpts.fields.field import Field, Parameter
-from openpts.fields.kinds import SECONDS, count, listed
+from openpts.fields.field import SECONDS, Field, Parameter, count, listed
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.verdict import SteadyState
-from openpts.vocabulary.workload import Workload
+from openpts.vocabulary.workload import Workload, duration_text
 
 
 class WaitState(Struct, frozen=True):

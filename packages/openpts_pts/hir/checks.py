@@ -3,16 +3,13 @@
 from typing import Final
 
 from openpts.units import KIB, NS_PER_S, format_duration
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
-from openpts_pts.evidence.check import Check, Checks
-from openpts_pts.evidence.evidence import MINUTE_NS, Evidence, lasted
+from openpts_pts.evidence.evidence import MINUTE_NS, Check, Checks, Evidence, lasted
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met_if, not_applicable, not_reached
-from openpts_pts.evidence.sequence import purge_first
 from openpts_pts.evidence.settings import class_settings, random_data, recommended, stimuli
-from openpts_pts.evidence.tracking import logged_every_minute, preconditioned, tracked_minutes
+from openpts_pts.evidence.stimulus import logged_every_minute, preconditioned, purge_first, tracked_minutes
 from openpts_pts.shared import spec_interpretations as spec
 
 _WAIT_STATES: Final = (1, 2, 3, 5, 10)

@@ -4,8 +4,8 @@ from typing import Final
 
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_duration
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import Deviation
 from openpts_pts.hir import IdleRecoveryConditions
 from openpts_pts.hir.results import late_edges
 

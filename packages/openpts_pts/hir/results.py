@@ -10,11 +10,10 @@ from statistics import fmean, quantiles
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from openpts.analysis.comparison import gain_pct
 from openpts.analysis.minutes import sum_parts
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Measured, Sample, StepState
-from openpts.vocabulary.stop import Duration
+from openpts.analysis.run_comparison import gain_pct
+from openpts.vocabulary.sample import Measured, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import Duration
 from openpts_pts.hir import IdleRecoveryConditions, WaitState
 
 SamplesOf = Callable[[Phase, int], Sequence[Sample]]

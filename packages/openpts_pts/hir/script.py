@@ -17,13 +17,11 @@ Reported
 
 from typing import Final
 
-from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
+from openpts.procedures.kit.ledger import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Rule, Standard
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stream
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, Duration, Step, Stream
 from openpts.vocabulary.workload import simple_workload
 from openpts_pts.hir import IdleRecoveryConditions, WaitState
 from openpts_pts.shared.tracking.script import Tracking, until_steady

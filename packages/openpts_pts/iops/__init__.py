@@ -27,5 +27,5 @@ PROCEDURE: Final = Procedure(
     quick=QUICK,
     at_rated_demand=True,
     trends={7: "iops-a1-rw0-plot", 8: "iops-a7-plot"},
-    phase_line="openpts_pts.cli.round_lines:round_line",
+    phase_line="openpts_pts.shared.round_lines:round_line",
 )

@@ -3,14 +3,20 @@
 from typing import Final
 
 from openpts.units import KIB
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts_pts.evidence.check import Cases, Checks
-from openpts_pts.evidence.evidence import Evidence
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence
 from openpts_pts.evidence.finding import Finding, not_applicable
-from openpts_pts.evidence.kept import averages_kept, loop_settings, settings_kept
-from openpts_pts.evidence.sequence import purge_first
-from openpts_pts.evidence.settings import class_settings, random_data, recommended, same_demand
+from openpts_pts.evidence.settings import (
+    averages_kept,
+    class_settings,
+    loop_settings,
+    random_data,
+    recommended,
+    same_demand,
+    settings_kept,
+)
+from openpts_pts.evidence.stimulus import purge_first
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.rounds.checks import (
     beyond_round_25,

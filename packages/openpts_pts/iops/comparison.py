@@ -6,7 +6,7 @@ from functools import partial
 from openpts.analysis.run_comparison import advantage_pct
 from openpts.procedures.kit.content import MedianRun
 from openpts.procedures.kit.steps import IOPS
-from openpts.vocabulary.better import Better
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells
 from openpts_pages.kit import PlotName, heat_map
 from openpts_pages.model import Block, Cell, Verdict

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.analysis.comparison import relative_standard_error_pct
+from openpts.analysis.run_comparison import relative_standard_error_pct
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import TestSection, head_line, sections_of
 from openpts.procedures.kit.steps import IOPS
 from openpts.record.reader import Run
 from openpts.units import KIB, block_size_kib, format_block_size
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
 from openpts_pages import cells, ticks
@@ -44,8 +44,9 @@ from openpts_pts.shared.steady_state_pages import (
     convergence_page,
     share_of_average_page,
     steady_state_sentence,
+    window_of,
+    window_page,
 )
-from openpts_pts.shared.window_page import window_of, window_page
 
 _NOTABLE_RANGE_PCT: Final = 20
 

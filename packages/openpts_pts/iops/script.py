@@ -18,8 +18,7 @@ Reported
 
 from typing import Final
 
-from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
+from openpts.procedures.kit.ledger import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Rule, Standard
 from openpts.units import KIB, MIB
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern

@@ -37,5 +37,5 @@ PROCEDURE: Final = Procedure(
     """,
     quick=QUICK,
     trends={2: "lat-clp-plot", 11: "lat-convergence-rw0-plot", 12: "lat-levels-plot"},
-    phase_line="openpts_pts.cli.round_lines:round_line",
+    phase_line="openpts_pts.shared.round_lines:round_line",
 )

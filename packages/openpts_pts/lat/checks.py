@@ -3,17 +3,20 @@
 from typing import Final
 
 from openpts.units import KIB
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint
-from openpts_pts.evidence.check import Cases, Checks
-from openpts_pts.evidence.evidence import Evidence
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence
 from openpts_pts.evidence.finding import Finding, all_of, met_if
-from openpts_pts.evidence.histograms import enough_ios, lasts, length_from_rate, more_nines
-from openpts_pts.evidence.kept import both_settings, response_times_kept
-from openpts_pts.evidence.sequence import purge_first
-from openpts_pts.evidence.settings import class_settings, demand_everywhere, random_data, stimuli
+from openpts_pts.evidence.settings import (
+    both_settings,
+    class_settings,
+    demand_everywhere,
+    random_data,
+    response_times_kept,
+    stimuli,
+)
+from openpts_pts.evidence.stimulus import enough_ios, lasts, length_from_rate, more_nines, purge_first
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.rounds.checks import (
     beyond_round_25,

@@ -4,10 +4,9 @@ from msgspec import Struct
 
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.engine_overhead import LIMIT_PCT, own_latency_ns, share_text
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.verdict import RoundPoint
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import Deviation, RoundPoint
 from openpts_pts.shared.nines_findings import nines_findings
 from openpts_pts.shared.rounds.conditions import RoundConditions
 from openpts_pts.shared.rounds.results import RoundTestResults, analyze_round_test

@@ -18,13 +18,11 @@ Reported
 
 from typing import Final
 
-from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
+from openpts.procedures.kit.ledger import RANGE_BY_CLASS, Rule, Standard
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts_pts.lat import LatencyConditions
 from openpts_pts.shared.continuous import continuous

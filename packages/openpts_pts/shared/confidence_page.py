@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from openpts.analysis.latency import ios_needed
-from openpts.analysis.response_times import ResponseTimes, enough_for, nines_percentile, nines_supported
+from openpts.analysis.latency import ResponseTimes, enough_for, ios_needed, nines_percentile, nines_supported
 from openpts.units import NS_PER_MS, format_duration, format_latency_ms, in_ms
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Plot, PlotName, page, rows_table

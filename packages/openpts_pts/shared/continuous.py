@@ -6,8 +6,7 @@ from typing import Final
 
 from openpts.errors import UsageError
 from openpts.units import format_duration
-from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import Duration, Step, Stimulus
 
 MINUTES_PER_STEP = 30
 _MOST_STEPS: Final = 1_000_000

@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from msgspec import Struct, field
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import ScriptPart, SteadyStateChecked
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 
 
 class JudgedRounds(Struct):

@@ -1,8 +1,9 @@
-"""Minutes of a continuous stimulus as rows of a table (PTS 11.2 step 3.1, 13.2 step 3.2.1)."""
+"""Tables of continuous stimuli: a row for each minute, figures with their I/O size (PTS 11.2, 13.2)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
+import msgspec
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute
@@ -10,7 +11,7 @@ from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, Metric
 from openpts.units import NS_PER_S
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, table
-from openpts_pages.model import Cell, Column, Row, Table
+from openpts_pages.model import Block, Cell, Column, Figure, Page, Row, Table
 from openpts_pages.ticks import TimeAxis
 
 T = TypeVar("T")
@@ -86,3 +87,19 @@ def _iops(minute: Minute, minute_ns: int) -> Cell:
 def elapsed_cell(elapsed_ns: int, time: TimeAxis) -> Cell:
     """A time on the axis."""
     return cells.number(time.place(elapsed_ns), 3)
+
+
+def with_transfer_size(pages: Iterable[Page], sizes_bytes: Iterable[int]) -> tuple[Page, ...]:
+    """The pages of a test whose I/Os have these sizes; they stay as they are if there are several."""
+    sizes = set(sizes_bytes)
+    if len(sizes) != 1:
+        return tuple(pages)
+    (size,) = sizes
+    return tuple(
+        msgspec.structs.replace(page, blocks=tuple(_told(block, size) for block in page.blocks))
+        for page in pages
+    )
+
+
+def _told(block: Block, size_bytes: int) -> Block:
+    return msgspec.structs.replace(block, transfer_bytes=size_bytes) if isinstance(block, Figure) else block

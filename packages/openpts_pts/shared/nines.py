@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Final
 
-from openpts.analysis.response_times import recorded_ios
+from openpts.analysis.latency import recorded_ios
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import Sample
 

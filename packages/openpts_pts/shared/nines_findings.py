@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from openpts.analysis.response_times import enough_for, recorded_ios
+from openpts.analysis.latency import enough_for, recorded_ios
 from openpts.record.reader import Run
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import Deviation
 
 _REQUIRED_NINES: Final = 5
 

@@ -1,10 +1,9 @@
 """Sequential writes over the active range before a test: its WIPC (PTS 2.1.18 a, 3.3) or conditioning."""
 
 from openpts.fields.conditions import Conditions
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Script
-from openpts.vocabulary.stimulus import AccessPattern, Step
-from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, ByteAmount, Step
 from openpts.vocabulary.workload import simple_workload
 
 

@@ -6,8 +6,7 @@ from typing import Annotated, Any, ClassVar, Final
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Contradictions
-from openpts.fields.field import Field, fields_of
-from openpts.fields.kinds import SIZE, SWITCH, listed
+from openpts.fields.field import SIZE, SWITCH, Field, fields_of, listed
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
@@ -95,5 +94,5 @@ PROCEDURE: Final = Procedure(
     quick=QUICK,
     at_rated_demand=True,
     trends={9: "tp-1024-write-plot", 10: "tp-128-write-plot"},
-    phase_line="openpts_pts.cli.round_lines:round_line",
+    phase_line="openpts_pts.shared.round_lines:round_line",
 )

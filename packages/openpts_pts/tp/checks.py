@@ -4,15 +4,13 @@ from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.units import KIB, format_block_size, format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import SteadyFigure
-from openpts_pts.evidence.check import Case, Cases, Checks
-from openpts_pts.evidence.evidence import Evidence
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, SteadyFigure
+from openpts_pts.evidence.evidence import Case, Cases, Checks, Evidence
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_reached
-from openpts_pts.evidence.kept import averages_kept, both_settings
-from openpts_pts.evidence.sequence import purge_first
 from openpts_pts.evidence.settings import (
+    averages_kept,
+    both_settings,
     class_settings,
     demand_everywhere,
     random_data,
@@ -20,6 +18,7 @@ from openpts_pts.evidence.settings import (
     same_demand,
     stimuli,
 )
+from openpts_pts.evidence.stimulus import purge_first
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.rounds.checks import (
     beyond_round_25,

@@ -17,12 +17,10 @@ Reported
 
 from typing import Final
 
-from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
+from openpts.procedures.kit.ledger import RANGE_BY_CLASS, Rule, Standard
 from openpts.units import KIB, MIB, format_block_size
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
-from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.stimulus import AccessPattern, SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts_pts.shared.rounds.script import element, preconditioning, until_steady, without_impossible_sizes
 from openpts_pts.tp import ThroughputConditions

@@ -7,11 +7,10 @@ from msgspec.structs import replace
 
 from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, Contradictions, StepCounts
-from openpts.fields.field import Field, Parameter
-from openpts.fields.kinds import SWITCH, WORKLOAD, listed
-from openpts.fields.workload_table import NAMES, WorkloadTable, workload_or_same, workload_word
+from openpts.fields.field import SWITCH, WORKLOAD, Field, Parameter, listed
+from openpts.fields.readers import NAMES, WorkloadTable, workload_or_same, workload_word
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.placement import Uniform
+from openpts.vocabulary.stimulus import Uniform
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 from openpts_pts.shared.continuous import histogram_steps

@@ -3,18 +3,27 @@
 from typing import Final
 
 from openpts.units import KIB, format_duration, format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.placement import Zones
-from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, Stimulus, Zones
 from openpts.vocabulary.verdict import RoundPoint
-from openpts_pts.evidence.check import Check, Checks
-from openpts_pts.evidence.evidence import HOUR_NS, Evidence, at_least
+from openpts_pts.evidence.evidence import HOUR_NS, Check, Checks, Evidence, at_least
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
-from openpts_pts.evidence.histograms import enough_ios, lasts, length_from_rate, more_nines
-from openpts_pts.evidence.kept import response_times_kept, settings_kept
-from openpts_pts.evidence.sequence import directly_after_purge
-from openpts_pts.evidence.settings import class_settings, random_data, recommended, stimuli
-from openpts_pts.evidence.tracking import tracked_minutes
+from openpts_pts.evidence.settings import (
+    class_settings,
+    random_data,
+    recommended,
+    response_times_kept,
+    settings_kept,
+    stimuli,
+)
+from openpts_pts.evidence.stimulus import (
+    directly_after_purge,
+    enough_ios,
+    lasts,
+    length_from_rate,
+    more_nines,
+    tracked_minutes,
+)
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.wsat import WriteSaturationConditions
 

@@ -1,7 +1,7 @@
 """What the figures of WSAT show to deviate: too few I/Os for the nines."""
 
 from openpts.record.reader import Run
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.verdict import Deviation
 from openpts_pts.shared.nines_findings import nines_findings
 
 

@@ -28,10 +28,8 @@ from msgspec.structs import replace
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.uncertainty import blocks_of, is_known, of_mean
 from openpts.errors import UsageError
-from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.kit.standard import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Standard
+from openpts.procedures.kit.ledger import RANGE_BY_CLASS, RECOMMENDED_QD, RECOMMENDED_TC, Rule, Standard
 from openpts.units import NS_PER_S, block_size_kib, format_duration
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -42,15 +40,14 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step, Stimulus, Stream
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step, Stimulus, Stream
 from openpts.vocabulary.workload import DEFAULT, Workload, workload_on
-from openpts_pts.analysis.saturation import is_whole_minute
 from openpts_pts.shared.continuous import continuous, transferred_for
 from openpts_pts.shared.judged_rounds import JudgedRounds
 from openpts_pts.shared.nines import histogram_ns
 from openpts_pts.shared.one_pass import condition_in_one_pass
+from openpts_pts.shared.saturation import is_whole_minute
 from openpts_pts.shared.tracking.script import Tracking
 from openpts_pts.wsat import WriteSaturationConditions
 

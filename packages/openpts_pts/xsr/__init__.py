@@ -8,11 +8,9 @@ from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.conditions import Conditions, StepCounts
-from openpts.fields.field import Field, Parameter, ValueType
-from openpts.fields.kinds import DEPTH, SECONDS, THREADS, listed
+from openpts.fields.field import DEPTH, SECONDS, THREADS, Field, Parameter, ValueType, listed
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.condition_text import duration_text, workload_text
-from openpts.vocabulary.workload import Workload
+from openpts.vocabulary.workload import Workload, duration_text, workload_text
 from openpts_pts.shared.continuous import MINUTES_PER_STEP
 
 _GROUPS: Final = 3

@@ -3,16 +3,18 @@
 from typing import Final
 
 from openpts.units import KIB, format_duration
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
-from openpts_pts.evidence.check import Cases, Check, Checks
-from openpts_pts.evidence.evidence import HOUR_NS, Evidence, about, at_least
+from openpts_pts.evidence.evidence import HOUR_NS, Cases, Check, Checks, Evidence, about, at_least
 from openpts_pts.evidence.finding import Finding, all_of, met, met_if, not_applicable, not_reached
-from openpts_pts.evidence.measured import block_size_bytes
-from openpts_pts.evidence.sequence import directly_after_purge, gaps_between
 from openpts_pts.evidence.settings import cache, class_settings, demand, demands_text, random_data, stimuli
-from openpts_pts.evidence.tracking import logged_every_minute
+from openpts_pts.evidence.stimulus import (
+    block_size_bytes,
+    directly_after_purge,
+    gaps_between,
+    logged_every_minute,
+)
 from openpts_pts.shared import spec_interpretations as spec
 
 _SEQUENTIAL: Final = RoundPoint(AccessPattern.SEQUENTIAL, 1024 * KIB, 0)

@@ -20,8 +20,7 @@ from openpts.procedures.kit.header import (
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_duration
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts_pages.measure import Measure, Measured, Subject
 from openpts_pages.model import Cell, Page, Verdict
@@ -29,6 +28,9 @@ from openpts_pts.shared.preparation_page import preparation_page
 from openpts_pts.xsr import CrossStimulusConditions
 from openpts_pts.xsr import pages as cross_stimulus_pages
 from openpts_pts.xsr.pages import (
+    CrossStimulusResults,
+    GroupSummary,
+    analyze_cross_stimulus,
     group_page,
     response_times_page,
     secondary_page,
@@ -36,7 +38,6 @@ from openpts_pts.xsr.pages import (
     throughput_page,
     transition_page,
 )
-from openpts_pts.xsr.results import CrossStimulusResults, GroupSummary, analyze_cross_stimulus
 
 _NS_PER_MIN: Final = 60 * NS_PER_S
 _NO_STEADY_STATE: Final = "n.a."

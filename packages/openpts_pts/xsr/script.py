@@ -16,11 +16,10 @@ Reported
 
 from typing import Final
 
-from openpts.procedures.kit.ledger import Rule
-from openpts.procedures.kit.standard import RANGE_BY_CLASS, Standard
+from openpts.procedures.kit.ledger import RANGE_BY_CLASS, Rule, Standard
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import simple_workload
 from openpts_pts.shared.continuous import continuous

@@ -8,15 +8,14 @@ import click
 from msgspec import Struct
 from rich.table import Table
 
+from openpts.cli.commands_on_demand import together
 from openpts.cli.console import table_console, table_of
-from openpts.cli.help_order import together
 from openpts.cli.options import argument, flag, with_options
-from openpts.cli.printed_document import print_document
+from openpts.cli.standard_streams import print_document
 from openpts.errors import UsageError
 from openpts.units import format_capacity
 from openpts.vocabulary.document import Document, filled
-from openpts_sim.presets import Preset, load_preset, shipped_presets
-from openpts_sim.scale import default_scale
+from openpts_sim.presets import Preset, default_scale, load_preset, shipped_presets
 
 # How the name of a parameter ends, and what it then counts.
 _UNITS: Final = (

@@ -8,9 +8,9 @@ from typing import Final
 
 import click
 
-from openpts.cli.help_order import together
+from openpts.cli.commands_on_demand import together
 from openpts.cli.options import FOLDER, option
-from openpts.cli.terminal import can_be_drawn_over
+from openpts.cli.standard_streams import can_be_drawn_over
 from openpts.errors import RecordError, failing_as
 from openpts.programs import OPENPTS
 

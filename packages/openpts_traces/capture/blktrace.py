@@ -12,8 +12,8 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from openpts.system_files import SystemRoots, read_integer
-from openpts_traces.capture.captured_device import CapturedDevice
 from openpts_traces.capture.way import (
+    CapturedDevice,
     Feed,
     MissingError,
     check_rights,

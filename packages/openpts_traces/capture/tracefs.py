@@ -11,11 +11,12 @@ from typing import Any, Final
 from msgspec import Struct, field
 
 from openpts.system_files import SystemRoots, read_lines
-from openpts_traces.capture.captured_device import CapturedDevice, kernel_number
 from openpts_traces.capture.way import (
+    CapturedDevice,
     Feed,
     MissingError,
     check_rights,
+    kernel_number,
     kernel_without_events,
     mounted,
     why_not_permitted,

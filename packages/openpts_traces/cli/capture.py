@@ -10,7 +10,7 @@ import click
 
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, argument, flag, option, with_options
-from openpts.cli.printed_document import print_document
+from openpts.cli.standard_streams import print_document
 from openpts.errors import RefusedError, UsageError
 from openpts.journal import Journal
 from openpts.output_files import refuse_run_folder
@@ -19,11 +19,17 @@ from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.document import Document
-from openpts_traces.capture.capture import CaptureRequest, CaptureResult, CaptureState, capture
-from openpts_traces.capture.captured_device import CapturedDevice, captured_devices, device_of_file
-from openpts_traces.capture.cost import PhaseLoad, measure_cost
+from openpts_traces.capture.capture import (
+    CaptureRequest,
+    CaptureResult,
+    CaptureState,
+    PhaseLoad,
+    capture,
+    measure_cost,
+)
 from openpts_traces.capture.leftovers import BLOCK_TRACE
 from openpts_traces.capture.program import RunningProgram
+from openpts_traces.capture.way import CapturedDevice, captured_devices, device_of_file
 
 _LEVELS: Final = ("queue", "issue")
 _COMMAND: Final = "openpts.capture.command"

@@ -8,9 +8,9 @@ from openpts.cli.commands_on_demand import CommandPlace, CommandsOnDemand, OnDem
 
 _COMMANDS: Final = {
     "check": CommandPlace(
-        "openpts_traces.cli.trace_check:check", "Read a trace: what is wrong, and its figures."
+        "openpts_traces.cli.trace_commands:check", "Read a trace: what is wrong, and its figures."
     ),
-    "convert": CommandPlace("openpts_traces.cli.trace_convert:convert", "Write a trace in another format."),
+    "convert": CommandPlace("openpts_traces.cli.trace_commands:convert", "Write a trace in another format."),
 }
 
 

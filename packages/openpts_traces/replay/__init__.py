@@ -14,15 +14,14 @@ from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import AMOUNT, DEPTH, SECONDS, SIZE, SWITCH, count, listed, one_of
+from openpts.fields.field import AMOUNT, DEPTH, SECONDS, SIZE, SWITCH, Field, ValueType, count, listed, one_of
 from openpts.fields.parsing import amount_bytes, number, pair
 from openpts.fields.readers import size_text
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.condition_text import duration_text
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.replay import Conflicts, ReplayMode
+from openpts.vocabulary.sample import Phase, StepPlace
 from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.workload import duration_text
 from openpts_traces.replay.trace_set import (
     BACKGROUND,
     IDLE,

@@ -7,7 +7,7 @@ from openpts.procedures.kit.content import MedianRun
 from openpts_pages import cells
 from openpts_pages.kit import Col, grid
 from openpts_pages.model import Block, Cell, Column
-from openpts_traces.replay.set_results import ratios
+from openpts_traces.replay.passes import ratios
 
 _MEAN = ""
 

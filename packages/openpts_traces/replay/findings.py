@@ -1,11 +1,11 @@
 """Deviations of a set: passes that make no figure."""
 
-from openpts.procedures.kit.spread import spread_deviations
+from openpts.procedures.kit.content import spread_deviations
 from openpts.record.reader import Run
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import Deviation
 from openpts_traces.replay import ReplayConditions
-from openpts_traces.replay.set_results import analyze
+from openpts_traces.replay.passes import analyze
 
 
 def findings(run: Run) -> tuple[Deviation, ...]:

@@ -2,7 +2,7 @@
 
 from openpts.runner.progress import RunProgress
 from openpts.units import MB, NS_PER_S, format_duration, format_latency_ms
-from openpts.vocabulary.phase import StepPlace
+from openpts.vocabulary.sample import StepPlace
 from openpts_traces.replay.passes import passes_of
 
 

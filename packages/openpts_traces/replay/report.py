@@ -1,29 +1,40 @@
 """The report of a replay: how true it was, and what the drive did."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import median
 from typing import Any, Final
 
+from msgspec import Struct
+
 from openpts.analysis.latency import LatencyDistribution
-from openpts.procedures.kit.content import ReportContent
+from openpts.analysis.run_comparison import RunSet
+from openpts.procedures.kit.content import ReportContent, spread_words
 from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.spread import spread_words
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US, format_duration
-from openpts.vocabulary.better import Better
-from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.replay import Conflicts, ReplayMode, ReplayPreparation
-from openpts.vocabulary.sample import OperationSample
+from openpts.vocabulary.replay import Conflicts, ReplayMode, ReplayPreparation, TraceScore, trace_score
+from openpts.vocabulary.sample import OperationSample, Phase, Sample
 from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.verdict import Better
+from openpts.vocabulary.workload import data_text
 from openpts_pages import cells
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import rows_table
 from openpts_pages.measure import Measure, measured
 from openpts_pages.model import Cell, Column, Page, Table, Verdict
-from openpts_pts.shared.methodology import methodology, nothing_page, state_page
+from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
 from openpts_traces.replay import ReplayConditions
-from openpts_traces.replay.passes import CAUSES, LATE_US, OPERATIONS, PERCENTILES, Pass, pass_figures, seconds
-from openpts_traces.replay.results import ReplayResults, analyze
+from openpts_traces.replay.passes import (
+    CAUSES,
+    LATE_US,
+    OPERATIONS,
+    PERCENTILES,
+    Pass,
+    all_passes_of,
+    distribution,
+    pass_figures,
+    seconds,
+)
 from openpts_traces.replay.set_report import set_report
 from openpts_traces.replay.tables import (
     SCORE_COLUMNS,
@@ -36,6 +47,66 @@ from openpts_traces.replay.tables import (
     slips_table,
 )
 from openpts_traces.replay.traces import TraceFile, trace_words
+
+
+class ReplayResults(Struct, frozen=True):
+    """All passes that came to their ends, of one trace or of several."""
+
+    passes: tuple[Pass, ...]
+
+    @property
+    def traces(self) -> "tuple[ReplayResults, ...]":
+        """The same of each trace by itself."""
+        streams = sorted({one.stream for one in self.passes})
+        return tuple(
+            ReplayResults(tuple(one for one in self.passes if one.stream == stream)) for stream in streams
+        )
+
+    @property
+    def preparation(self) -> ReplayPreparation | None:
+        """What became of the first trace in the first pass."""
+        return self.passes[0].replay.preparation if self.passes else None
+
+    @property
+    def typical(self) -> Pass | None:
+        """The pass with the median score, the lower one of two; the last where there is no score."""
+        scored = [one for one in self.passes if one.score is not None]
+        if not scored:
+            return self.passes[-1] if self.passes else None
+        return sorted(scored, key=_score_of)[(len(scored) - 1) // 2]
+
+    @property
+    def scores(self) -> RunSet | None:
+        """Scores of all passes; None where there are none."""
+        scores = [float(_score_of(one)) for one in self.passes if one.score is not None]
+        return RunSet(tuple(scores), Better.HIGHER) if scores else None
+
+    @property
+    def median_score(self) -> float | None:
+        """Of all passes of a trace; None where several were replayed at once: each has its own."""
+        scores = self.scores
+        return median(scores.values) if scores and len(self.traces) == 1 else None
+
+    @property
+    def original_score(self) -> TraceScore | None:
+        """What the trace itself scores; None where it has no completions."""
+        found = self.preparation
+        if found is None:
+            return None
+        times = distribution(found.latencies.values())
+        if not times.count:
+            return None
+        return trace_score(found.transferred_bytes, times.count, round(times.middle_sum_ns), found.busy_ns)
+
+
+def _score_of(one: Pass) -> int:
+    return one.score.score if one.score else 0
+
+
+def analyze(samples: Iterable[Sample]) -> ReplayResults:
+    """The passes of these steps."""
+    return ReplayResults(all_passes_of(samples))
+
 
 _TITLE: Final = "Replay of a Trace"
 _SMALL: Final = 0.01

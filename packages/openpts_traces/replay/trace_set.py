@@ -13,7 +13,7 @@ from openpts.fields.field import ValueType
 from openpts.fields.parsing import refuse
 from openpts.fields.readers import without_repeats
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.condition_text import duration_text
+from openpts.vocabulary.workload import duration_text
 from openpts_traces.recipes import PREFIX, recipes, shipped_hint
 from openpts_traces.replay.traces import TraceFile, beside, of_recipe, trace_of
 

@@ -7,8 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts.fields.field import Field
-from openpts.fields.kinds import one_of
+from openpts.fields.field import Field, one_of
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_traces.recipes import PREFIX, Recipe, recipes, shipped_hint
 

@@ -10,16 +10,15 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice, whole_drives
-from openpts.device.identity.drive_name import serial_number
-from openpts.device.identity.slot import slot
+from openpts.device.identity.ata_identify import serial_number
+from openpts.device.identity.identity import slot
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.chosen_drives import ChosenDrive, chosen_drives
-from openpts_batch.named_drives import named_drives
+from openpts_batch.chosen_drives import ChosenDrive, chosen_drives, named_drives
 from openpts_batch.side_by_side import SideBySide, new_batch
 
 pytestmark = pytest.mark.skipif(os.environ.get("LAB") != "1", reason="needs a virtual machine (LAB=1)")

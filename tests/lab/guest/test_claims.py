@@ -16,7 +16,7 @@ import pytest
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.guard import check
 from openpts.device.guard.rules import Refusal
-from openpts.device.identity.drive_name import model, serial_number
+from openpts.device.identity.ata_identify import model, serial_number
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
 from tests.support.running import Running, is_named, running

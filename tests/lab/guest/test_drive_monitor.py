@@ -17,11 +17,10 @@ import pytest
 
 from openpts.record.health import ReadingPoint
 from openpts.record.reader import read_run
-from openpts.vocabulary.phase import Phase
-from openpts_nvme.logs.declaration import declared_logs
-from openpts_nvme.logs.drive import LogReader
-from openpts_nvme.outliers.judge import judged
-from openpts_nvme.outliers.monitor import PREFIX
+from openpts.vocabulary.sample import Phase
+from openpts_nvme.logs.page import LogReader, declared_logs
+from openpts_nvme.outliers.causes import PREFIX
+from openpts_nvme.outliers.pages import judged
 from openpts_nvme.tests.unit.test_drive_monitor import FOUND
 from openpts_testbench.overrides import read_overrides
 from openpts_testbench.served_drive import Faults

@@ -12,7 +12,7 @@ import pytest
 from openpts.device.block_device import whole_drives
 from openpts.device.guard.guard import open_target
 from openpts.device.guard.verdict import Safety
-from openpts.device.identity.drive_name import serial_number
+from openpts.device.identity.ata_identify import serial_number
 from openpts.device.identity.identity import dut_facts
 from openpts.device.purge.purge import purge
 from openpts.device.targets.target import BlockTarget
@@ -21,7 +21,7 @@ from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts_drives.listing.discovery import list_device
 from openpts_drives.listing.drive_listing import DeviceListing
 

@@ -21,18 +21,20 @@ from openpts.errors import UsageError
 from openpts.runner.physical_device import native_engine
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.data import VerifiedData
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import (
     AccessPattern,
     ActiveRange,
     BlockSize,
+    DriveFills,
+    Duration,
+    IoCount,
     OperationWeights,
     Step,
     Stimulus,
+    VerifiedData,
 )
-from openpts.vocabulary.stop import DriveFills, Duration, IoCount
 
 SERIAL = "LABNVME0000"
 DRIVE = Path("/dev/nvme0n1")

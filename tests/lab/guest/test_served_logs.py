@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from openpts_nvme.logs.declaration import declared_logs
-from openpts_nvme.logs.drive import LogReader
+from openpts_nvme.logs.page import LogReader, declared_logs
 from openpts_nvme.tests.unit.test_nvme_cli_decoding import SMART, SMART_EXTENDED, SWAPPED_2_3, check
 from openpts_nvme.tests.unit.test_served_logs import DELAYS_MS, ORACLE
 from tests.lab.guest.connected_drive import connected

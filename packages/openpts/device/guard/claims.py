@@ -1,17 +1,22 @@
-"""One use of a device or a file: how it is known, and what is said of it."""
+"""One use of a device or a file, and the nodes that other processes have open or mapped."""
 
 import os
+import re
 import stat
+from collections.abc import Iterator, Set
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.kernel_calls import Inode, node_status
+from openpts.device.kernel_calls import Inode, NodeStatus, node_status, share_open_files
+from openpts.device.nvme.nvme_subsystem import namespace_behind, namespaces_of
 from openpts.errors import TargetError
-from openpts.system_files import SystemRoots
+from openpts.ownership import NO_OWNER, owned_name, owner_behind
+from openpts.system_files import SystemRoots, printable, read_lines, read_text, unescape_octal
 
 
 class ClaimKind(StrEnum):
@@ -114,3 +119,202 @@ def claim_of_path(kind: ClaimKind, path: str, text: str, roots: SystemRoots) -> 
     if stat.S_ISBLK(status.mode):
         return Claim(kind, text, number=status.number, path=local)
     return Claim(kind, text, inode=status.inode, path=Path(os.path.realpath(local)))
+
+
+Listed = tuple[bytes, bytes, bytes]
+"""Device, inode and path of a mapped file, as the kernel's list has them."""
+
+
+class MappedFile(Struct, frozen=True):
+    """A file or node that is mapped. ``link`` leads to it; ``inode`` is what the kernel's list says of it.
+
+    The list knows a file system by the number of its super block, which on btrfs is not that of stat.
+    """
+
+    link: Path
+    inode: Inode
+    listed: Listed
+
+
+def _mappings(process: Path, unrelated: Set[Listed]) -> Iterator[MappedFile]:
+    """One for each file that a process, by its folder in /proc, has mapped, but ``unrelated`` ones.
+
+    Raises OSError.
+    """
+    seen = set()
+    # ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH, numbers but the inode's in hexadecimal
+    for line in (process / "maps").read_bytes().split(b"\n"):
+        addresses, *_, device, inode, path = (*line.split(None, 5), *6 * (b"",))[:6]
+        listed = (device, inode, path)
+        if inode in {b"", b"0"} or listed in seen or listed in unrelated:
+            continue
+        seen.add(listed)
+        first, end = (int(address, 16) for address in addresses.split(b"-"))
+        major, minor = (int(number, 16) for number in device.split(b":"))
+        link = process / f"map_files/{first:x}-{end:x}"
+        yield MappedFile(link, (f"{major}:{minor}", int(inode)), listed)
+
+
+_CONTROLLER: Final = re.compile(r"nvme[0-9]+")
+_GENERIC: Final = re.compile(r"ng[0-9]+(c[0-9]+)?n[0-9]+")
+# the number of the machine's own PID namespace, a constant of the kernel's interface (PROC_PID_INIT_INO)
+_WHOLE_MACHINE: Final = "pid:[4026531836]"
+# the machine's first process uses no drive itself, and may be beyond even root's sight
+_INIT: Final = "1"
+# of systemd, older and newer, and of eudev: any program may take these names
+_UDEV_NAMES: Final = frozenset({"systemd-udevd", "udevd", "(udev-worker)", "udev-worker"})
+_UDEV_PROGRAM: Final = re.compile(
+    r"/(usr/)?(s?bin|lib/systemd|lib/udev)/(systemd-udevd|udevd|udevadm)( \(deleted\))?"
+)
+_IO_URING: Final = "anon_inode:[io_uring]"
+# a file in fdinfo that is registered with a ring, and needs no descriptor: "    0: /dev/nvme0n1"
+_REGISTERED: Final = re.compile(r"\s*\d+: (/.*)")
+
+
+class OpenNodes(Struct, frozen=True):
+    """``secretive``: processes, as one names them in a sentence, that don't show what they have open."""
+
+    claims: tuple[Claim, ...]
+    secretive: tuple[str, ...]
+
+
+def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
+    """All nodes of drives, and those of ``files``, that other processes than this one have open or mapped.
+
+    udev looks into every device that was just closed and is gone a moment later: it doesn't count.
+    """
+    claims: list[Claim] = []
+    secretive = list(_out_of_sight(roots))
+    unrelated: set[Listed] = set()
+    for process in roots.proc.glob("[0-9]*"):
+        if process.name == str(os.getpid()):
+            continue
+        command = read_text(process / "comm") or "unknown"
+        if command in _UDEV_NAMES and _is_udev(process):
+            continue
+        who = f"process {process.name} ({command})"
+        for thread in _threads(process, roots):
+            try:
+                for found in (
+                    _opened(thread, who, files, roots),
+                    _mapped(thread, who, files, unrelated, roots),
+                ):
+                    claims += (replace(claim, program=command) for claim in found)
+            except PermissionError:
+                # a process that ends in the middle of the question looks the same
+                if process.name != _INIT and process.exists() and who not in secretive:
+                    secretive.append(who)
+            except OSError:
+                continue  # the thread has just ended: others of its process may live
+    return OpenNodes(tuple(claims), tuple(secretive))
+
+
+def _is_udev(process: Path) -> bool:
+    """Whether it is root's udev by its program, not by the name that it gives itself."""
+    try:
+        program = str((process / "exe").readlink())
+    except OSError:
+        return False
+    is_roots = any(line.split()[:3] == ["Uid:", "0", "0"] for line in read_lines(process / "status"))
+    return is_roots and _UDEV_PROGRAM.fullmatch(program) is not None
+
+
+def _threads(process: Path, roots: SystemRoots) -> Iterator[Path]:
+    """Folders in /proc of a process, and of each thread that has a table of open files of its own.
+
+    A process whose first thread has ended shows files and memory by another one alone. In /proc threads have
+    folders of their own, which are not listed: those below ``task`` lack ``map_files``.
+    """
+    pid = int(process.name)
+    others = [thread.name for thread in process.glob("task/*") if thread.name != process.name]
+    yield process
+    yield from (roots.proc / name for name in others if not share_open_files(pid, int(name)))
+
+
+def _opened(process: Path, who: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
+    for descriptor in (process / "fd").iterdir():
+        yield from _claims(descriptor, f"is open in {who}", files, roots)
+
+
+def _mapped(
+    process: Path, who: str, files: frozenset[Inode], unrelated: set[Listed], roots: SystemRoots
+) -> Iterator[Claim]:
+    """``unrelated`` is what needs no second look: all processes map the same libraries."""
+    text = f"is mapped by {who}"
+    for mapping in _mappings(process, unrelated):
+        found = tuple(_claims(mapping.link, text, files, roots))
+        if not found and mapping.inode in files:
+            # only a privileged process may follow the link
+            found = (Claim(ClaimKind.OPEN, text, inode=mapping.inode),)
+        yield from found
+        if not found and node_status(mapping.link) is not None:
+            unrelated.add(mapping.listed)  # what was unmapped meanwhile may be mapped by others
+
+
+def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:
+    """In a container, however privileged, the rest of the machine's processes isn't even listed."""
+    try:
+        namespace = str((roots.proc / "self/ns/pid").readlink())
+    except FileNotFoundError:
+        return ()  # a kernel that can't part them
+    return () if namespace == _WHOLE_MACHINE else ("the processes outside of this container",)
+
+
+def _claims(descriptor: Path, text: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
+    try:
+        leads_to = str(descriptor.readlink())
+    except FileNotFoundError:
+        return  # closed meanwhile
+    if leads_to == _IO_URING:
+        yield from _registered(descriptor, text, files, roots)
+    if not leads_to.startswith("/"):
+        return  # a socket, a pipe
+    yield from _of_node(descriptor, leads_to, text, files, roots)
+
+
+def _registered(ring: Path, text: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
+    """A claim for each file that is registered with a ring of io_uring, whose descriptor may be closed."""
+    process = ring.parents[1]
+    for line in read_lines(process / "fdinfo" / ring.name):
+        if found := _REGISTERED.fullmatch(line):
+            path = unescape_octal(found[1])
+            yield from _of_node(process / "root" / path.lstrip("/"), path, text, files, roots)
+
+
+def _of_node(
+    place: Path, leads_to: str, text: str, files: frozenset[Inode], roots: SystemRoots
+) -> Iterator[Claim]:
+    """Claims on what is at ``place``, which the process knows as ``leads_to``."""
+    status = node_status(place)
+    if status is None:
+        if leads_to.startswith("/dev/"):
+            yield Claim(ClaimKind.OPEN, text, name=kernel_name(leads_to, roots))
+    elif stat.S_ISBLK(status.mode):
+        yield Claim(ClaimKind.OPEN, text, number=status.number)
+    elif stat.S_ISCHR(status.mode):
+        yield from _of_character_device(status, leads_to, text, roots)
+    elif status.inode in files:
+        yield Claim(ClaimKind.OPEN, text, inode=status.inode)
+    elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None:
+        owner = owner_behind(place)
+        is_owner = owner is not None and place.parents[1].name == str(owner.pid)
+        also = "" if is_owner else f", and {text}"
+        yield Claim(ClaimKind.OWNED, f"belongs to {owner or NO_OWNER}{also}", owned=name)
+
+
+def _of_character_device(status: NodeStatus, node: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
+    """A claim for each drive that commands through it can reach."""
+    for name in drives_behind(roots.sys / "dev/char" / status.number):
+        yield Claim(ClaimKind.OPEN, text, name=name, node=printable(node))
+
+
+def drives_behind(link: Path) -> tuple[str, ...]:
+    """Kernel names of the block devices that a character device in sysfs passes commands to; mostly none."""
+    folder = link.resolve()
+    if folder.parent.name in {"scsi_generic", "bsg"}:
+        return tuple(disk.name for disk in sorted(folder.parents[1].glob("block/*")))
+    if _CONTROLLER.fullmatch(folder.name):
+        return namespaces_of(folder)
+    if _GENERIC.fullmatch(folder.name):
+        return (namespace_behind(folder.name.replace("ng", "nvme", 1)),)
+    return ()

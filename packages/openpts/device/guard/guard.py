@@ -19,27 +19,28 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.guard.claims import NamedFile
-from openpts.device.guard.consent import not_a_sibling, unconfirmed
-from openpts.device.guard.drive_claim import drive_claimed, file_claimed
-from openpts.device.guard.file_use import named_file
-from openpts.device.guard.overlay import with_twins
 from openpts.device.guard.rules import (
     OPEN_RULE_ID,
     SECURITY_RULE,
     SIGNATURE_RULE,
     Refusal,
+    named_file,
+    not_a_sibling,
     other_paths,
     quiet_refusals,
     refuse,
+    unconfirmed,
 )
-from openpts.device.guard.usage import Usage, read_usage
+from openpts.device.guard.usage import Usage, drive_claimed, file_claimed, read_usage, with_twins
 from openpts.device.security.security import read_security
-from openpts.device.targets.file_mark import FileUse, mark_left, mark_taken
 from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.scratch_file import (
+    FileUse,
     close_file,
     file_refusals,
     leave_scratch_file,
+    mark_left,
+    mark_taken,
     open_scratch_file,
     remove_if_unused,
     remove_unused_scratch_file,
@@ -48,7 +49,7 @@ from openpts.device.targets.scratch_file import (
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.errors import RefusedError, TargetError, failing_as
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 
 _Word = Callable[[], Refusal | None]
 """Asks whether the operator's word is against a drive."""

@@ -1,23 +1,91 @@
-"""The guard's rules, as a table: what each says, what counts as evidence, what an operator can do about it.
+"""The guard's rules: what each says, the consent it needs, evidence of files and signatures.
 
 A rule that is asked of a drive has its question in front of the table: the answer is None (nothing against
 the drive), or a sentence with the path, the mount point or the user of it. The others are upheld where a
 target is opened: their words are here too, so that the table is whole.
 """
 
+import errno
+import fcntl
+import json
+import os
+import shlex
+import signal
+import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 from msgspec import Struct
 
-from openpts.device.block_device import BlockDevice, all_disks
+from openpts.device.block_device import (
+    BlockDevice,
+    DeviceKind,
+    all_disks,
+    find_mount,
+    number_text,
+    whole_drives,
+)
 from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
-from openpts.device.guard.drive_claim import OWNED_REMEDY, owner_of_drive
-from openpts.device.guard.signatures import SignatureSearchError, find_signatures
-from openpts.device.guard.usage import Usage
+from openpts.device.guard.usage import OWNED_REMEDY, Usage, owner_of_drive
+from openpts.device.identity.ata_identify import serial_number
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.security.security import read_security
-from openpts.errors import RefusedError
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.target import BlockTarget
+from openpts.errors import RefusedError, failing_as
+from openpts.programs import ProgramError, ProgramRunner, run_program
+from openpts.system_files import SystemRoots, printable, read_lines
+from openpts.units import format_capacity
+from openpts.vocabulary.purge import Consent
+
+_TIMEOUT_S: Final = 30
+# the kinds of drives that udev's own rules have it look into; it looks again after each that wrote to one
+_RECORDED_KINDS: Final = frozenset(
+    {DeviceKind.NVME, DeviceKind.ATA, DeviceKind.SCSI, DeviceKind.MMC, DeviceKind.VIRTIO}
+)
+_RECORDED: Final = {"E:ID_PART_TABLE_TYPE": "partition table", "E:ID_FS_TYPE": "signature"}
+
+
+class SignatureSearchError(Exception):
+    """The signatures of a drive can't be read; the text says why."""
+
+
+def find_signatures(node: Path, run: ProgramRunner = run_program) -> tuple[str, ...]:
+    """Signatures on a disk as wipefs of util-linux sees them, such as ``gpt at 0x200``; reads only.
+
+    Raises SignatureSearchError if wipefs is missing, fails, takes too long or answers in riddles.
+    """
+    command = ["wipefs", "--no-act", "--noheadings", "--json", "--output", "OFFSET,TYPE,LABEL", str(node)]
+    with failing_as(SignatureSearchError, f"wipefs could not read {node}", of=ProgramError):
+        answer = run(command, _TIMEOUT_S)
+    if answer.returncode != 0:
+        raise SignatureSearchError(f"wipefs could not read {node}: {answer.complaint}")
+    return _parse(answer.stdout)
+
+
+def recorded_signatures(device: BlockDevice) -> tuple[str, ...] | None:
+    """What udev saw when it last looked, without reading the drive; None where it keeps no record."""
+    record = read_lines(device.roots.run / f"udev/data/b{device.number}")
+    if device.kind not in _RECORDED_KINDS or not any(line.startswith("I:") for line in record):
+        return None
+    entries = (line.partition("=") for line in record)
+    return tuple(f"{_RECORDED[key]} {value}" for key, _, value in entries if key in _RECORDED)
+
+
+def _parse(text: str) -> tuple[str, ...]:
+    if not text.strip():
+        return ()  # some versions say nothing at all where there is nothing
+    try:
+        return tuple(_describe(signature) for signature in json.loads(text)["signatures"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise SignatureSearchError(f"can't parse the output of wipefs: {printable(text)[:80]!r}") from error
+
+
+def _describe(signature: dict[str, Any]) -> str:
+    label = f" labeled {signature['label']}" if signature.get("label") else ""
+    return printable(f"{signature['type']}{label} at {signature['offset']}")
+
 
 _Evidence = Callable[[BlockDevice, Usage], str | None]
 
@@ -323,3 +391,136 @@ def refuse(verdicts: Iterable[Refusal | None]) -> None:
         return
     others = ", ".join(refusal.rule_id for refusal in refusals[1:])
     raise RefusedError(f"{refusals[0]}{f' (and further rules: {others})' if others else ''}")
+
+
+_UNPRINTABLE: Final = "\N{REPLACEMENT CHARACTER}"
+
+
+def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> Refusal | None:
+    """The refusal if the drive wasn't named twice: as the target, and by its serial number.
+
+    By its path once more where that number is missing or can't be typed; by both where it is another drive's
+    too, say of the next namespace, or of the same disk on another path.
+    """
+    serial = serial_number(device).value
+    namesakes = [disk for disk in whole_drives(device.roots) if disk != device and _serial(disk) == serial]
+    words = []
+    if serial is not None and _UNPRINTABLE not in serial:
+        words.append(_Word("--confirm-serial", consent.confirm_serial, (serial,)))
+    if not words or namesakes:
+        paths = (str(target.path), os.path.realpath(target.path))
+        words.append(_Word("--confirm-device-path", consent.confirm_device_path, paths))
+    missing = [word for word in words if word.given not in word.expected]
+    if not missing:
+        return None
+    drive = f"{device.node} ({format_capacity(device.capacity_bytes)}, serial number {serial or 'none'})"
+    if (wrong := next((word for word in missing if word.given is not None), None)) is not None:
+        return Refusal(
+            "confirmation",
+            f"{wrong.option} {shlex.quote(wrong.given or '')} does not match {drive}",
+            f"make sure that this is the drive you mean, see openpts devices{_now_elsewhere(wrong, device)}",
+        )
+    shared = (
+        f"; {', '.join(str(disk.node) for disk in namesakes)} has the same serial number" if namesakes else ""
+    )
+    add = " ".join(f"{word.option} {shlex.quote(word.expected[0])}" for word in missing)
+    return Refusal(
+        "confirmation",
+        f"all data on {drive} will be lost{shared if serial else ''}",
+        f"to confirm that, add {add}",
+    )
+
+
+class _Word(Struct, frozen=True):
+    """What the operator gave with an option, and what would do."""
+
+    option: str
+    given: str | None
+    expected: tuple[str, ...]
+
+
+def _serial(disk: BlockDevice) -> str | None:
+    return serial_number(disk).value
+
+
+def _now_elsewhere(wrong: _Word, device: BlockDevice) -> str:
+    """The kernel may rename drives after a reset: the intended drive may have another name now."""
+    if wrong.option != "--confirm-serial":
+        return ""
+    found = [str(disk.node) for disk in whole_drives(device.roots) if _serial(disk) == wrong.given]
+    return f"; that number is now {' and '.join(found)}" if found else ""
+
+
+def not_a_sibling(opened: OpenTarget, other: BlockDevice) -> Refusal | None:
+    """The refusal if a drive that may be erased too is not another namespace of the one that is open."""
+    others = () if opened.device is None else NvmeSubsystem.of(opened.device).besides(opened.device)
+    if other in others:
+        return None
+    names = ", ".join(str(namespace.node) for namespace in others)
+    return Refusal(
+        "namespaces",
+        f"{other.node} is not another namespace of {opened.facts.path}",
+        f"--confirm-namespace can name {names}" if names else "remove --confirm-namespace",
+    )
+
+
+_REMEDIES: Final = {
+    ClaimKind.MOUNT: "see findmnt; unmount it or name another file",
+    ClaimKind.SWAP: "take it out of use with swapoff or name another file",
+    ClaimKind.LOOP: "see losetup --list; detach it with losetup -d or name another file",
+    ClaimKind.EXPORT: "see nvmetcli ls and targetcli ls; take it out of the target or name another file",
+    ClaimKind.OPEN: "see fuser -v {path}; end that process or name another file",
+}
+# there the server grants leases, and denies them for files that are not open
+_SERVED_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3"})
+_CLOSING_S: Final = 2.0  # what was detached or ended a moment ago
+_RETRY_S: Final = 0.05
+
+
+def named_file(fd: int, path: Path) -> NamedFile:
+    """The file that is open, by the name that it was opened by."""
+    status = os.fstat(fd)
+    return NamedFile(path, (number_text(status.st_dev), status.st_ino))
+
+
+def uses(file: NamedFile, usage: Usage) -> tuple[Refusal, ...]:
+    """What the kernel's own lists have against it, one refusal for each kind of use."""
+    found = ((kind, usage.of_file(kind, file), remedy) for kind, remedy in _REMEDIES.items())
+    return tuple(
+        Refusal(kind, evidence, remedy.format(path=file.path))
+        for kind, evidence, remedy in found
+        if evidence is not None
+    )
+
+
+def unseen_use(fd: int, path: Path, roots: SystemRoots) -> Refusal | None:
+    """The refusal if anyone else has it open or mapped: in a container out of sight, or the kernel itself.
+
+    A lease says so: the kernel grants one on a file that has no other opener, by whatever name and in
+    whatever namespace. It is handed back at once. Where there are no leases nothing is said.
+    """
+    mount = find_mount(path, roots)
+    if mount is not None and mount.fs_type in _SERVED_FILE_SYSTEMS:
+        return None
+    deadline_s = time.monotonic() + _CLOSING_S
+    while not _is_ours_alone(fd):
+        if time.monotonic() >= deadline_s:
+            return Refusal(
+                ClaimKind.OPEN,
+                f"{path} is open elsewhere: in a process that can't be seen, or in the kernel",
+                f"see fuser -v {path}, cat /proc/locks, cat /proc/swaps; end that use or name another file",
+            )
+        time.sleep(_RETRY_S)
+    return None
+
+
+def _is_ours_alone(fd: int) -> bool:
+    """Whether no other descriptor or mapping of the file exists, as far as the kernel tells."""
+    try:
+        # who opens the file in between has us sent a signal: by default SIGIO, which would end us
+        fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    except OSError as error:
+        return error.errno != errno.EAGAIN
+    fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    return True

@@ -1,27 +1,39 @@
-"""Who uses which block device, as far as the kernel tells: mounts, swap, loop devices, exports, open nodes.
+"""Who uses a block device or a file: mounts, swap, loops, exports, overlays, and the claim of a run.
 
 Read once and then asked for any number of devices, so that the guard's rules are plain questions. Mounts are
 those of this mount namespace and of others, such as containers. The kernel's NVMe target opens a drive
 without a claim on it: nothing but its own configuration shows that use.
 """
 
+import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.guard.claims import Claim, ClaimKind, NamedFile, claim_of_path, kernel_name, local_path
-from openpts.device.guard.open_nodes import OpenNodes, find_open_nodes
-from openpts.device.guard.overlay import inodes_of
-from openpts.device.kernel_calls import loop_backing, node_status
-from openpts.device.nvme.nvme_subsystem import namespaces_of
-from openpts.errors import RefusedError
-from openpts.ownership import file_name
+from openpts.device.block_device import BlockDevice, DeviceKind, find_mount
+from openpts.device.guard.claims import (
+    Claim,
+    ClaimKind,
+    NamedFile,
+    OpenNodes,
+    claim_of_path,
+    find_open_nodes,
+    kernel_name,
+    local_path,
+)
+from openpts.device.identity.ata_identify import model, serial_number
+from openpts.device.kernel_calls import Inode, loop_backing, node_status
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem, namespaces_of
+from openpts.device.targets.open_target import OpenTarget
+from openpts.errors import RefusedError, TargetError
+from openpts.ownership import RunOwner, file_name, holder_of, new_run_id, owned
 from openpts.system_files import (
     Mount,
     SystemRoots,
@@ -33,6 +45,103 @@ from openpts.system_files import (
     unescape_octal,
     view_of,
 )
+
+_OVERLAY: Final = "overlay"
+_LAYERS: Final = frozenset({"upperdir", "lowerdir", "lowerdir+", "datadir+"})
+
+
+def stored_at(path: Path, roots: SystemRoots) -> Path:
+    """Where the data of a file (links resolved) are: ``path``, or the file in a layer of its overlay.
+
+    Raises RefusedError where no layer of the overlay has it, as in a container, whose layers are the host's.
+    """
+    mount = find_mount(path, roots)
+    if mount is None or mount.fs_type != _OVERLAY or not path.exists():
+        return path
+    inside = _inside(mount, path)
+    for layer in _layers(mount):
+        # a layer that the overlay covers, as lowerdir=/ below the root, leads back to the file itself
+        if _is_same(own := layer / inside, path) and (below := Path(os.path.realpath(own))) != path:
+            return stored_at(below, roots)
+        for root in other_roots(roots):
+            found = root / str(own).lstrip("/")
+            if _is_same(found, path) and not _may_be_overlay(found):
+                return found
+    raise RefusedError(
+        f"refused [overlay]: {path} is on the overlay mounted at {mount.mount_point}, and the file below it "
+        "can't be found: it may be in use there; remove the file, so that openpts makes a new one, or name "
+        "one on another file system: a mounted disk, or a volume of the container"
+    )
+
+
+def inodes_of(path: Path, roots: SystemRoots) -> frozenset[Inode]:
+    """A file (links resolved) by all of its inodes: where it is stored, and in each overlay that shows it.
+
+    Raises RefusedError as ``stored_at`` does.
+    """
+    stored = stored_at(path, roots)
+    statuses = map(node_status, (path, stored, *_views(stored, roots)))
+    return frozenset(status.inode for status in statuses if status is not None)
+
+
+def with_twins(file: NamedFile, roots: SystemRoots) -> NamedFile:
+    """The file by all of its inodes. Raises RefusedError as ``stored_at`` does."""
+    return replace(file, twins=inodes_of(file.path, roots))
+
+
+def _views(stored: Path, roots: SystemRoots) -> Iterator[Path]:
+    """The same file in the overlays of this mount namespace, also in those over overlays.
+
+    A layer is one of the folders above the file. Which one is tried: the kernel lists layers as they were
+    named, relative to a folder that it does not list, or by links.
+    """
+    overlays = [mount for mount in read_mounts(roots) if mount.fs_type == _OVERLAY]
+    found, unread = {stored}, [stored]
+    while unread:
+        file = unread.pop()
+        for mount, layer in product(overlays, file.parents):
+            inside = Path("/") / file.relative_to(layer)
+            view = Path(mount.mount_point)
+            if inside.is_relative_to(mount.root):
+                view /= inside.relative_to(mount.root)
+            if view not in found and _is_same(view, file):
+                found.add(view)
+                unread.append(view)
+                yield view
+
+
+def _inside(mount: Mount, path: Path) -> Path:
+    """A path from the root of the file system that is mounted, without the leading slash."""
+    return Path(mount.root.lstrip("/")) / path.relative_to(mount.mount_point)
+
+
+def _layers(mount: Mount) -> Iterator[Path]:
+    """The folders of which an overlay is made, that which is written to first."""
+    options = (option.partition("=") for option in mount.super_options.split(","))
+    named = [(name, unescape_octal(value)) for name, _, value in options if name in _LAYERS]
+    for name, value in sorted(named, key=lambda one: one[0] != "upperdir"):
+        yield from map(Path, [value] if name == "upperdir" else value.split(":"))
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    """An overlay shows a file's times, size and owner as its layer has them; changes are timed in ns."""
+    try:
+        first, second = one.stat(), other.stat()
+    except OSError:
+        return False
+    return all(
+        getattr(first, name) == getattr(second, name)
+        for name in ("st_ctime_ns", "st_mtime_ns", "st_size", "st_mode", "st_uid", "st_blocks")
+    )
+
+
+def _may_be_overlay(path: Path) -> bool:
+    """Whether a file in another mount namespace may itself be seen through an overlay there.
+
+    Overlays have numbers without a block device, as some other file systems have.
+    """
+    return os.major(path.stat().st_dev) == 0
+
 
 # iBlock device: sdb  UDEV PATH: /dev/disk/by-id/x  readonly: 0
 _IBLOCK_DEVICE: Final = re.compile(r"iBlock device: (\S+)")
@@ -229,3 +338,112 @@ def _loops(roots: SystemRoots) -> Iterator[Claim]:
             elif read_text(attribute) is None:
                 continue  # detached meanwhile
             yield replace(claim, loop=name)
+
+
+OWNED_REMEDY: Final = "see fuser -v /dev/openpts/*; wait until it ends, or stop it"
+
+
+def drive_names(device: BlockDevice) -> tuple[str, ...]:
+    """What a drive is known by on every path; of a mapped device or an array, what its members are known by.
+
+    An NVMe drive is known by its subsystem as well, so that all namespaces of it are one drive. Where nothing
+    else tells, model and serial number do, and for a device without these the kernel's number.
+    """
+    return tuple(dict.fromkeys(name for disk in device.beneath for name in _names(disk)))
+
+
+def _names(disk: BlockDevice) -> tuple[str, ...]:
+    if disk.kind is DeviceKind.LOOP and (backing := loop_backing(disk.node)) is not None:
+        return (inode_name(backing.inode),)
+    reported = tuple(name for name in (disk.text("device/subsysnqn"), disk.wwid) if name is not None)
+    if reported:
+        return reported
+    if (serial := serial_number(disk).value) is not None:
+        return (f"{model(disk).value or disk.kind} {serial}",)
+    return (f"block device {disk.number}",)
+
+
+def inode_name(inode: Inode) -> str:
+    """What a regular file is known by, whatever its path."""
+    return f"file {inode[0]} {inode[1]}"
+
+
+def owner_of_drive(device: BlockDevice, usage: Usage) -> str | None:
+    """The run that has claimed a drive, as a sentence; None if there is none, and if it is our own."""
+    folder = _folder(device.roots)
+    for name in drive_names(device):
+        found = usage.owner_of(name)
+        if found is None and (holder := holder_of(name, folder)) is not None:
+            found = f"belongs to {holder}"
+        if found is not None:
+            return f"{device.node} {found}"
+    return None
+
+
+@contextmanager
+def drive_claimed(device: BlockDevice, run_id: str | None, roots: SystemRoots) -> Iterator[RunOwner]:
+    """Claim a drive for a run as long as the block lasts; with None, for one that has no record.
+
+    What this process has claimed already is shared. Raises RefusedError where another process has it, and
+    TargetError if nothing can be written below /dev.
+    """
+    names, folder = drive_names(device), _folder(roots)
+    serial = serial_number(device).value
+    target = f"{device.node} ({model(device).value or device.kind}, serial number {serial or 'none'})"
+    owner = RunOwner.this_process(run_id or new_run_id(), target, names, roots)
+    with ExitStack() as held:
+        for name in sorted(names):
+            try:
+                held.enter_context(owned(name, owner, folder))
+            except BlockingIOError:
+                holder = holder_of(name, folder) or "another openpts"
+                raise RefusedError(
+                    f"refused [owned]: {device.node} belongs to {holder}; {OWNED_REMEDY}"
+                ) from None
+            except OSError as error:
+                raise TargetError(f"can't claim {device.node} in {folder}: {error.strerror}") from error
+        yield owner
+
+
+@contextmanager
+def file_claimed(file: NamedFile, run_id: str | None, roots: SystemRoots) -> Iterator[RunOwner]:
+    """Say whose a file is that this process has locked, as long as the block lasts."""
+    assert file.inode is not None  # noqa: S101 it is open
+    name = inode_name(file.inode)
+    owner = RunOwner.this_process(run_id or new_run_id(), str(file.path), (name,), roots)
+    with owned(name, owner, None):
+        yield owner
+
+
+def owner_note(target: OpenTarget) -> tuple[str, ...]:
+    """Note for each run that has claimed a drive which is opened for reading: each slows the other down."""
+    if target.device is None or target.owner is not None:
+        return ()
+    folder = _folder(target.device.roots)
+    holders = (holder_of(name, folder) for name in drive_names(target.device))
+    return tuple(
+        f"{target.facts.path} belongs to {holder}: reads slow its I/O down, and it slows them down"
+        for holder in dict.fromkeys(filter(None, holders))
+    )
+
+
+def _folder(roots: SystemRoots) -> Path:
+    """Containers that share the nodes of drives share this as well, and it is empty after a restart."""
+    return roots.dev / "openpts"
+
+
+_PROGRAMS: Final = frozenset({"nvme", "hdparm", "openpts"})
+_SG3_UTILS: Final = "sg_"
+
+
+def at_work(device: BlockDevice, usage: Usage) -> str | None:
+    """The process that has a drive or another namespace of it open, in words; None: no process."""
+    whole = device.whole
+    for each in (whole, *NvmeSubsystem.of(whole).besides(whole)):
+        for claim in usage.claims:
+            program = claim.program or ""
+            if claim.kind is not ClaimKind.OPEN or not claim.concerns(each):
+                continue
+            if program in _PROGRAMS or program.startswith(_SG3_UTILS):
+                return f"{claim.node or each.node} {claim.text}, which may be at work on it"
+    return None

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.file_system import device_below
+from openpts.device.block_device import BlockDevice, DeviceKind, device_below
 from openpts.device.identity.interface import nvme_controller_folder
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError

@@ -4,8 +4,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import device_below
+from openpts.device.block_device import BlockDevice, device_below
 from openpts.device.targets.open_target import OpenTarget
 from openpts.system_files import SystemRoots, read_text
 

@@ -7,8 +7,8 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.system_files import read_text
+from openpts.vocabulary.bandwidth import PCIE_LANE_BYTES_PER_S, PCIE_PAYLOAD_SHARE
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.link_rates import PCIE_LANE_BYTES_PER_S, PCIE_PAYLOAD_SHARE
 
 _PCI_ADDRESS: Final = re.compile(r"[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _MOST_LANES: Final = 32  # a width of 0 or 255 means unknown

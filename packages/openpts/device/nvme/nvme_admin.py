@@ -1,17 +1,23 @@
-"""NVMe commands: Identify, log pages, features, security, status of placement handles, any admin command."""
+"""NVMe commands, through the block layer or past it by the generic character device."""
 
 import ctypes
 import fcntl
+import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
+from openpts.device.block_device import BlockDevice, DeviceKind, number_text
 from openpts.device.nvme.nvme_identify import (
     IDENTIFY_BYTES,
     SMART_LOG_BYTES,
     NvmeController,
     parse_identify_controller,
 )
+from openpts.device.targets.open_target import OpenTarget
+from openpts.errors import TargetError, failing_as
+from openpts.system_files import read_text
 
 # <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
 _NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
@@ -257,3 +263,50 @@ def _command(
         raise NvmeStatusError(f"NVMe status {status:#x}")
     result: int = struct.unpack_from("<I", command, _COMMAND.size - 4)[0]
     return result
+
+
+# <linux/nvme_ioctl.h>: the namespace's number is the call's own answer
+_NAMESPACE_ID_IOCTL: Final = 0x4E40
+
+
+@contextmanager
+def open_nvme_generic(target: OpenTarget) -> Iterator[int]:
+    """The generic device of the namespace that ``target`` holds, with the same rights and no more.
+
+    The guard's claim on the block device stays the protection: this one is open only while that is.
+    Raises TargetError where the target is no NVMe namespace, has no generic device (Linux 5.13), or the
+    device that bears its name is another namespace.
+    """
+    device = target.device
+    if device is None or device.kind is not DeviceKind.NVME or device.is_partition:
+        raise TargetError(
+            f"{target.facts.name} is not an NVMe namespace, so it takes no passthrough commands"
+        )
+    descriptor = _open_like(target.fd, device)
+    try:
+        _check_same_namespace(descriptor, device)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _generic_name(device: BlockDevice) -> str:
+    return "ng" + device.name.removeprefix("nvme")
+
+
+def _open_like(held: int, device: BlockDevice) -> int:
+    rights = fcntl.fcntl(held, fcntl.F_GETFL) & os.O_ACCMODE
+    node = device.roots.dev / _generic_name(device)
+    with failing_as(TargetError, f"{node} can't be opened", "--io-path io_uring needs no such device"):
+        return os.open(node, rights | os.O_CLOEXEC)
+
+
+def _check_same_namespace(descriptor: int, device: BlockDevice) -> None:
+    name = _generic_name(device)
+    folder = (device.roots.sys / "class/nvme-generic" / name).resolve()
+    same_node = read_text(folder / "dev") == number_text(os.fstat(descriptor).st_rdev)
+    same_parent = folder.parent == device.folder.parent
+    with failing_as(TargetError, f"can't read the namespace ID of {name}"):
+        same_number = fcntl.ioctl(descriptor, _NAMESPACE_ID_IOCTL) == device.integer("nsid")
+    if not (same_node and same_parent and same_number):
+        raise TargetError(f"{name} is not the namespace of {device.name}")

@@ -1,24 +1,29 @@
-"""Discard of all LBAs by the kernel: TRIM, UNMAP or Deallocate, whatever the drive has."""
+"""The core's own ways to empty or overwrite a target: discard, blocks of a file, random data."""
 
 import errno
+import os
+import time
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.kernel_calls import discard
-from openpts.device.purge.method import Capability, Progress
+from openpts.device.kernel_calls import deallocate, discard
+from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError
-from openpts.units import GIB
-from openpts.vocabulary.facts import Facts
+from openpts.device.targets.reading import aligned_buffer
+from openpts.device.targets.scratch_file import allocate_fully
+from openpts.errors import PurgeError, TargetError, failing_as
+from openpts.units import GIB, MB, MIB
+from openpts.vocabulary.facts import FILE_PURGE, Facts
 
 # small enough that Ctrl-C between two of them is handled
 _CHUNK_BYTES: Final = GIB
 
 
 class Discard(Struct, frozen=True):
-    """Implements openpts.device.purge.method.PurgeMethod for whatever has a queue with discard."""
+    """Implements openpts.device.purge.methods.PurgeMethod for whatever has a queue with discard."""
 
     name: str = "discard"
     title: str = "discard of all LBAs (BLKDISCARD)"
@@ -59,3 +64,77 @@ def _chunk_bytes(granularity_bytes: int | None) -> int:
 
 
 DISCARD: Final = Discard()
+
+
+FILE_METHOD: Final = "deallocate and re-allocate (fallocate)"
+
+
+class FileBlocks(Struct, frozen=True):
+    """Implements openpts.device.purge.methods.PurgeMethod for files, which have no other."""
+
+    name: str = FILE_PURGE
+    title: str = FILE_METHOD
+    is_purge: bool = True
+
+    def capability(self, device: BlockDevice) -> Capability:
+        return Capability(False, f"{device.node} is no file")
+
+    def carry_out(self, target: OpenTarget, progress: Progress) -> str:
+        size_bytes = target.facts.user_capacity_bytes
+        progress(None, "new blocks")
+        try:
+            deallocate(target.fd, size_bytes)
+            allocate_fully(target.fd, size_bytes, Path(target.facts.path))
+        except (OSError, TargetError) as error:
+            raise PurgeError(f"{FILE_METHOD} of {target.facts.path} failed: {error}") from error
+        return f"all {size_bytes:,} bytes of the file; the drive below it was not purged"
+
+    def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 a file keeps no log
+        return {}
+
+
+_RANDOM_BYTES: Final = 4 * MIB
+
+
+class Overwrite(Struct, frozen=True):
+    """Implements openpts.device.purge.methods.PurgeMethod for whatever takes writes."""
+
+    name: str = "overwrite"
+    title: str = "one sequential pass of random data (NO PURGE)"
+    is_purge: bool = False
+
+    def capability(self, device: BlockDevice) -> Capability:
+        return Capability.of_writing(device)
+
+    def carry_out(self, target: OpenTarget, progress: Progress) -> str:
+        capacity_bytes = target.facts.user_capacity_bytes
+        chunk_bytes = min(_RANDOM_BYTES, capacity_bytes)
+        started_s = time.monotonic()
+        with aligned_buffer(chunk_bytes) as buffer:
+            for offset_bytes in range(0, capacity_bytes, chunk_bytes):
+                length_bytes = min(chunk_bytes, capacity_bytes - offset_bytes)
+                with buffer[:length_bytes] as chunk:
+                    chunk[:] = os.urandom(length_bytes)
+                    _write(target, chunk, offset_bytes)
+                elapsed_s = time.monotonic() - started_s
+                rate = (offset_bytes + length_bytes) / MB / elapsed_s if elapsed_s else 0.0
+                progress((offset_bytes + length_bytes) / capacity_bytes, f"overwriting, {rate:.0f} MB/s")
+        with failing_as(PurgeError, f"overwriting {target.facts.path} failed"):
+            os.fsync(target.fd)
+        return f"bytes 0 to {capacity_bytes - 1:,} written once in sequence: the drive is full, not purged"
+
+    def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of writes
+        return {}
+
+
+def _write(target: OpenTarget, chunk: memoryview, offset_bytes: int) -> None:
+    with failing_as(PurgeError, f"overwriting {target.facts.path} failed at byte {offset_bytes:,}"):
+        written_bytes = os.pwritev(target.fd, [chunk], offset_bytes)
+    if written_bytes != len(chunk):
+        raise PurgeError(
+            f"overwriting {target.facts.path} failed: {written_bytes} of {len(chunk)} bytes taken at byte "
+            f"{offset_bytes:,}"
+        )
+
+
+OVERWRITE: Final = Overwrite()

@@ -1,21 +1,187 @@
-"""Purge: bring the target as near as possible to never having been used (PTS 3.2), and prove it."""
+"""Purge: bring the target near to never having been used (PTS 3.2), and prove it by marks."""
 
+import errno
+import os
+import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.purge.choose import ChosenMethods, choose
-from openpts.device.purge.file_blocks import FileBlocks
-from openpts.device.purge.method import ByPsid, Progress, PurgeMethod
-from openpts.device.purge.proof import Proof, SampledSectors
+from openpts.device.purge.discard import FileBlocks
+from openpts.device.purge.methods import ByPsid, ChosenMethods, Progress, PurgeMethod, choose
 from openpts.device.targets.open_target import OpenTarget
-from openpts.errors import PurgeError, PurgeImpossibleError
+from openpts.device.targets.reading import aligned_buffer
+from openpts.errors import PurgeError, PurgeImpossibleError, failing_as
 from openpts.vocabulary.facts import PurgeAttempt, PurgeReport
 from openpts.vocabulary.purge import PurgeChoice
+
+MARKED_PLACES: Final = 64
+
+
+class MarkedSector(Struct, frozen=True):
+    """One sector: its bytes, random ones where we wrote them, and its offset."""
+
+    offset_bytes: int
+    content: bytes
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it is all zeros or all ones, as drives answer for what was never written or was erased."""
+        return not self.content.strip(b"\x00") or not self.content.strip(b"\xff")
+
+
+def choose_places(capacity_bytes: int, sector_bytes: int, count: int = MARKED_PLACES) -> tuple[int, ...]:
+    """Offsets (bytes, ascending) of the sectors to mark: the first, the last and random ones between.
+
+    All sectors if there are fewer than ``count``.
+    """
+    sectors = capacity_bytes // sector_bytes
+    if sectors <= count:
+        return tuple(sector * sector_bytes for sector in range(sectors))
+    between = random.SystemRandom().sample(range(1, sectors - 1), count - 2)
+    return tuple(sector * sector_bytes for sector in sorted((0, sectors - 1, *between)))
+
+
+def write_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[MarkedSector, ...]:
+    """Write a mark at each place and read all of them back.
+
+    Raises OSError if a transfer fails or a mark can't be read back as it was written.
+    """
+    marks = tuple(MarkedSector(offset, os.urandom(sector_bytes)) for offset in places)
+    with aligned_buffer(sector_bytes) as buffer:
+        for mark in marks:
+            buffer[:] = mark.content
+            _check_length(os.pwritev(fd, [buffer], mark.offset_bytes), mark)
+    if changed := count_changed(fd, marks):
+        raise OSError(errno.EIO, f"{changed} of {len(marks)} sectors read back unlike they were written")
+    return marks
+
+
+def read_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[MarkedSector, ...]:
+    """What the places hold, without those that can't be read."""
+    found: list[MarkedSector] = []
+    for place in places:
+        with suppress(OSError):
+            found += _read(fd, (MarkedSector(place, bytes(sector_bytes)),))
+    return tuple(found)
+
+
+def count_changed(fd: int, marks: tuple[MarkedSector, ...]) -> int:
+    """How many of the places no longer hold their mark. Raises OSError if one can't be read."""
+    return sum(now.content != mark.content for now, mark in zip(_read(fd, marks), marks, strict=True))
+
+
+def _count_blank(fd: int, marks: tuple[MarkedSector, ...]) -> int:
+    """How many of the places are all zeros or all ones. Raises OSError if one can't be read."""
+    return sum(now.is_blank for now in _read(fd, marks))
+
+
+def _read(fd: int, marks: tuple[MarkedSector, ...]) -> Iterator[MarkedSector]:
+    """What is at the places of marks now."""
+    if not marks:
+        return
+    with aligned_buffer(len(marks[0].content)) as buffer:
+        for mark in marks:
+            _check_length(os.preadv(fd, [buffer], mark.offset_bytes), mark)
+            yield MarkedSector(mark.offset_bytes, bytes(buffer))
+
+
+def _check_length(transferred_bytes: int, mark: MarkedSector) -> None:
+    # a drive that was pulled out answers reads with 0 bytes and no error
+    if transferred_bytes != len(mark.content):
+        text = f"{transferred_bytes} of {len(mark.content)} bytes transferred at byte {mark.offset_bytes}"
+        raise OSError(errno.EIO, text)
+
+
+class Proof(Struct, frozen=True):
+    """What reading back showed: how many of ``marks`` and of ``others``, places that held data already,
+    changed, and how many of all those places are blank now: all zeros or all ones.
+    """
+
+    marks: int
+    marks_changed: int
+    others: int
+    others_changed: int
+    blank: int
+
+    @property
+    def left(self) -> int:
+        """Places that still hold what they held before."""
+        return self.marks - self.marks_changed + self.others - self.others_changed
+
+
+class SampledSectors(Struct, frozen=True):
+    """Places all over a target with what they held before its purge.
+
+    ``unreadable`` are places of a locked drive that could not be read then: they must be afterwards.
+    """
+
+    marks: tuple[MarkedSector, ...]
+    others: tuple[MarkedSector, ...]
+    unreadable: tuple[int, ...] = ()
+
+    @classmethod
+    def gather(cls, target: OpenTarget) -> Self:
+        """Read unmarked places, then mark others with random bytes. Raises PurgeError.
+
+        A place that can't be read before its purge proves nothing and is left out.
+        """
+        facts = target.facts
+        places = choose_places(facts.user_capacity_bytes, facts.sector_bytes)
+        unmarked = set(choose_places(facts.user_capacity_bytes, facts.sector_bytes)) - set(places)
+        others = read_marks(target.fd, tuple(sorted(unmarked)), facts.sector_bytes)
+        remedy = (
+            "a drive on which a format or a sanitize failed takes nothing until one succeeds, which its own "
+            "tools can bring about"
+        )
+        with failing_as(PurgeError, f"can't mark {facts.path} before the purge", remedy):
+            marks = write_marks(target.fd, places, facts.sector_bytes)
+        return cls(marks, tuple(place for place in others if not place.is_blank))
+
+    @classmethod
+    def of_locked(cls, target: OpenTarget) -> Self:
+        """The same of a drive that keeps its data away: it may take marks nowhere, or behind a shadow MBR."""
+        facts = target.facts
+        places = choose_places(facts.user_capacity_bytes, facts.sector_bytes)
+        others = read_marks(target.fd, places, facts.sector_bytes)
+        readable = {mark.offset_bytes for mark in others}
+        unreadable = tuple(place for place in places if place not in readable)
+        marks: list[MarkedSector] = []
+        for place in sorted(readable):
+            with suppress(OSError):
+                marks += write_marks(target.fd, (place,), facts.sector_bytes)
+        written = {mark.offset_bytes for mark in marks}
+        data = (mark for mark in others if not mark.is_blank and mark.offset_bytes not in written)
+        return cls(tuple(marks), tuple(data), unreadable)
+
+    def compare(self, target: OpenTarget) -> Proof:
+        """What is left of it on a target after its purge. Raises PurgeError if it can't be read."""
+        opened = tuple(MarkedSector(place, bytes(target.facts.sector_bytes)) for place in self.unreadable)
+        try:
+            return Proof(
+                marks=len(self.marks) + len(opened),
+                marks_changed=count_changed(target.fd, self.marks) + len(opened),
+                others=len(self.others),
+                others_changed=count_changed(target.fd, self.others),
+                blank=_count_blank(target.fd, (*self.marks, *self.others, *opened)),
+            )
+        except OSError as error:
+            raise PurgeError(
+                f"can't read {target.facts.path} after the purge: {error.strerror}{_gone(target)}"
+            ) from error
+
+
+def _gone(target: OpenTarget) -> str:
+    """A hint where the kernel no longer has the drive by the name under which it was opened."""
+    if target.device is None or target.device.folder.exists():
+        return ""
+    return "; it may have another name now, see openpts devices: purge it under that"
+
 
 NO_METHOD: Final = "NOT RUN"
 

@@ -11,8 +11,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.file_system import device_below, find_mount
+from openpts.device.block_device import BlockDevice, DeviceKind, device_below, find_mount
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots

@@ -1,39 +1,221 @@
-"""A file as the target: whose it is, and how it comes to its blocks.
+"""A file as the target: whose it is, its mark, its blocks.
 
 A file is opened for writing locked, not in use, and never because it happens to be there: openpts takes one
 that it made itself, one that holds no data, or one that the operator gave up. All its blocks are allocated
 before the first I/O, so that no write of a test is an allocation and the file system can't fill up.
 """
 
+import errno
 import fcntl
 import os
 import stat
+import struct
 from contextlib import suppress
+from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.file_system import check_file_system
+from openpts.device.block_device import check_file_system
 from openpts.device.guard.claims import NamedFile
-from openpts.device.guard.drive_claim import inode_name
-from openpts.device.guard.file_use import named_file, unseen_use, uses
-from openpts.device.guard.overlay import stored_at, with_twins
-from openpts.device.guard.rules import Refusal, refuse
-from openpts.device.guard.usage import Usage, read_usage
-from openpts.device.targets.allocation import allocate_fully
-from openpts.device.targets.direct_io import file_sector_bytes, switch_to_direct_io
-from openpts.device.targets.file_mark import FileUse, foreign_data, holds_data, mark_left, mark_taken
+from openpts.device.guard.rules import (
+    Refusal,
+    SignatureSearchError,
+    find_signatures,
+    named_file,
+    refuse,
+    unseen_use,
+    uses,
+)
+from openpts.device.guard.usage import Usage, inode_name, read_usage, stored_at, with_twins
+from openpts.device.kernel_calls import allocate, born_ns
 from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.reading import file_sector_bytes, switch_to_direct_io
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError, failing_as
 from openpts.path_owners import link_of_another
 from openpts.run_folder_files import folder_without_links
 from openpts.system_files import SystemRoots
-from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
+from openpts.units import MIB, format_capacity
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.purge import Consent
+
+# st_blocks counts in this unit on every file system
+_STAT_BLOCK_BYTES: Final = 512
+
+
+def allocate_fully(fd: int, size_bytes: int, path: Path) -> None:
+    """Bring a file to this size with a block behind every byte of it.
+
+    Raises TargetError if the file system lacks the space or can't allocate ahead; an existing file
+    is then as large as before. Space that the file system reserves for root is left alone.
+    """
+    old_size_bytes = os.fstat(fd).st_size
+    if old_size_bytes > size_bytes:
+        os.ftruncate(fd, size_bytes)
+    missing_bytes = size_bytes - _allocated_bytes(fd)
+    free_bytes = _free_bytes(fd)
+    if missing_bytes > free_bytes:
+        raise _no_space(path, missing_bytes, free_bytes)
+    try:
+        allocate(fd, size_bytes)
+        os.fsync(fd)
+    except OSError as error:
+        if os.fstat(fd).st_size > old_size_bytes:
+            os.ftruncate(fd, old_size_bytes)
+        raise _as_target_error(error, path, missing_bytes, free_bytes) from error
+    if _allocated_bytes(fd) < size_bytes:
+        raise TargetError(
+            f"the file system of {path} allocated {format_capacity(_allocated_bytes(fd))} of "
+            f"{format_capacity(size_bytes)}: choose a file system without compression, such as ext4 or xfs"
+        )
+
+
+def _allocated_bytes(fd: int) -> int:
+    return os.fstat(fd).st_blocks * _STAT_BLOCK_BYTES
+
+
+def _free_bytes(fd: int) -> int:
+    status = os.fstatvfs(fd)
+    return status.f_bavail * status.f_frsize
+
+
+def _as_target_error(error: OSError, path: Path, missing_bytes: int, free_bytes: int) -> TargetError:
+    if error.errno == errno.ENOSPC:
+        return _no_space(path, missing_bytes, free_bytes)
+    if error.errno == errno.EOPNOTSUPP:
+        return TargetError(
+            f"the file system of {path} can't allocate ahead (fallocate): choose another, such as ext4 or xfs"
+        )
+    return TargetError(f"can't allocate {path}: {error.strerror}")
+
+
+def _no_space(path: Path, missing_bytes: int, free_bytes: int) -> TargetError:
+    return TargetError(
+        f"{path} needs {format_capacity(missing_bytes)} more, but its file system has "
+        f"{format_capacity(free_bytes)} free: choose a smaller size or another file system"
+    )
+
+
+class FileUse(StrEnum):
+    """What a file is to openpts; the value is the attribute's name."""
+
+    SCRATCH = "user.openpts.scratch"
+    CONTENTS = "user.openpts.contents"
+
+
+# short, so that it has room beside the inode and takes no block: version, flags, and the numbers of a mark
+_LAYOUT: Final = struct.Struct("<BBQqQq")
+_VERSION: Final = 2
+_LEFT: Final = 1
+_GIVEN_AWAY: Final = 2
+
+
+class FileMark(Struct, frozen=True):
+    """``inode`` and ``born_ns`` are the file's own, which no copy has.
+
+    ``written_ns`` is the time of its last change when the mark was made. ``is_left``: openpts has ended at
+    it, and was not killed there. ``given_away``: it held other data, which the operator gave up.
+    """
+
+    inode: int
+    born_ns: int
+    size_bytes: int
+    written_ns: int
+    is_left: bool
+    given_away: bool
+
+    @classmethod
+    def of_now(cls, fd: int, *, is_left: bool, given_away: bool) -> Self:
+        """The mark of a file as it is."""
+        status = os.fstat(fd)
+        return cls(status.st_ino, born_ns(fd), status.st_size, status.st_mtime_ns, is_left, given_away)
+
+    @classmethod
+    def read(cls, fd: int, use: FileUse) -> Self | None:
+        """The mark of an open file; None without one, or where it is of another version."""
+        try:
+            version, flags, inode, born, size, written = _LAYOUT.unpack(os.getxattr(fd, use))
+        except (OSError, struct.error):
+            return None
+        if version != _VERSION:
+            return None
+        return cls(inode, born, size, written, bool(flags & _LEFT), bool(flags & _GIVEN_AWAY))
+
+    def write(self, fd: int, use: FileUse) -> None:
+        """Put it at an open file, in place of an older one."""
+        flags = (_LEFT if self.is_left else 0) | (_GIVEN_AWAY if self.given_away else 0)
+        numbers = (self.inode, self.born_ns, self.size_bytes, self.written_ns)
+        # a file system without extended attributes: the next one to use the file is asked again
+        with suppress(OSError):
+            os.setxattr(fd, use, _LAYOUT.pack(_VERSION, flags, *numbers))
+
+
+def mark_taken(fd: int, use: FileUse, *, given_away: bool) -> None:
+    """Note that openpts is about to write to the file; ``given_away``: over data that were not its own."""
+    for other in FileUse:
+        if other is not use:
+            _unmark(fd, other)
+    FileMark.of_now(fd, is_left=False, given_away=given_away).write(fd, use)
+
+
+def mark_left(fd: int, use: FileUse) -> None:
+    """Note that openpts has ended writing. Data given up and not yet overwritten still count as foreign."""
+    mark = FileMark.read(fd, use)
+    if mark is None:
+        return  # a file system without extended attributes
+    if mark.given_away and mark.written_ns == os.fstat(fd).st_mtime_ns:
+        _unmark(fd, use)
+    else:
+        FileMark.of_now(fd, is_left=True, given_away=False).write(fd, use)
+
+
+def holds_data(fd: int) -> bool:
+    """Whether any byte was ever written; a file system that can't tell says that all of it is data."""
+    try:
+        os.lseek(fd, 0, os.SEEK_DATA)
+    except OSError as error:
+        return error.errno != errno.ENXIO
+    return True
+
+
+def foreign_data(fd: int, path: Path, use: FileUse) -> str | None:
+    """Why the data in an open file are not openpts' own for this use, as a sentence; None if they are."""
+    if not holds_data(fd):
+        return None
+    mark = FileMark.read(fd, use)
+    status = os.fstat(fd)
+    if mark is None:
+        return f"{path} holds data and no valid mark of openpts"
+    if (mark.inode, mark.born_ns) != (status.st_ino, born_ns(fd)):
+        return f"{path} is a copy of a file of openpts, not the marked one"
+    if mark.is_left:
+        changed = mark.written_ns != status.st_mtime_ns
+        return f"{path} was written to after openpts had left it" if changed else None
+    return _since_a_kill(mark, fd, path, use)
+
+
+def _since_a_kill(mark: FileMark, fd: int, path: Path, use: FileUse) -> str | None:
+    """Of a file where openpts was killed; what it wrote last, the mark can't say."""
+    status = os.fstat(fd)
+    if mark.given_away and mark.written_ns == status.st_mtime_ns:
+        return f"{path} holds data that openpts did not write"
+    if use is FileUse.CONTENTS:
+        return None  # hosts may have put anything there
+    if mark.size_bytes != status.st_size:
+        return f"{path} has another size since a run on it was interrupted"
+    try:
+        found = find_signatures(path)
+    except SignatureSearchError as error:
+        return f"a run on {path} was interrupted, and its contents can't be checked: {error}"
+    return f"{path} holds {', '.join(found)}, and an earlier run on it was interrupted" if found else None
+
+
+def _unmark(fd: int, use: FileUse) -> None:
+    with suppress(OSError):
+        os.removexattr(fd, use)
 
 
 class OwnFile(Struct, frozen=True):

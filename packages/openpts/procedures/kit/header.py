@@ -11,10 +11,9 @@ from openpts.procedures.kit.standing import Standing
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
-from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce, ReducibleData
 from openpts.vocabulary.facts import Facts, TargetKind, WriteCacheReport
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import DataPattern, RandomData, RandomOnce, ReducibleData
 from openpts_pages.model import Header, HeaderGroup, HeaderRow, Page, Section
 from openpts_pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, value_text
 

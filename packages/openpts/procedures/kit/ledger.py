@@ -3,14 +3,16 @@
 import math
 import re
 from collections.abc import Iterator, Sequence, Set
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from msgspec import Struct
 
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Field, fields_of
-from openpts.vocabulary.condition_text import condition_text
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.verdict import Deviation
+from openpts.vocabulary.workload import condition_text
 
 
 class Rule(Struct, frozen=True):
@@ -138,3 +140,43 @@ def _text_at(conditions: Struct, path: str, value: object) -> str:
         text = _text_at(getattr(conditions, name)[int(number)], of_entry, value)
         return f"{name.replace('_', ' ').removesuffix('s')} {int(number) + 1}: {text}"
     return _text(name, value, fields_of(type(conditions))[name])
+
+
+C = TypeVar("C", bound=Conditions)
+
+
+class ByClass(Struct, frozen=True):
+    """A value that the classes have apart."""
+
+    enterprise: Any
+    client: Any
+
+    def of(self, drive_class: DriveClass) -> Any:
+        """The value for a drive class."""
+        return self.enterprise if drive_class is DriveClass.ENTERPRISE else self.client
+
+
+WHOLE: Final = ActiveRange(0, 100)
+RANGE_BY_CLASS: Final = ByClass(WHOLE, ActiveRange(0, 75))
+RECOMMENDED_TC: Final = ByClass(4, 2)
+RECOMMENDED_QD: Final = ByClass(32, 16)
+_CACHE_BY_CLASS: Final = ByClass(enterprise=False, client=True)
+
+
+class Standard(Generic[C]):
+    """Called with a drive class and a seed, it makes conditions of ``kind`` with these values of fields.
+
+    Without others, the volatile cache is off for the enterprise class, and the whole drive is active.
+    """
+
+    def __init__(self, kind: type[C], /, **values: Any) -> None:
+        self._kind = kind
+        self._values = {"write_cache_enabled": _CACHE_BY_CLASS, "active_range": WHOLE, **values}
+
+    def __call__(self, drive_class: DriveClass, seed: int) -> C:
+        """The conditions for a class."""
+        of_class = {
+            name: value.of(drive_class) if isinstance(value, ByClass) else value
+            for name, value in self._values.items()
+        }
+        return self._kind(drive_class=drive_class, seed=seed, **of_class)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from openpts.fields.conditions import Conditions
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import Deviation
 
 if TYPE_CHECKING:  # a plan needs none of them
     from openpts.procedures.kit.content import ReportContent

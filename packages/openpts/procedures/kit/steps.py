@@ -16,8 +16,7 @@ from openpts.analysis.uncertainty import blocks_of, of_rounds, of_short_elements
 from openpts.record.reader import StepRecord
 from openpts.units import MB, NS_PER_MS, format_latency_ms
 from openpts.vocabulary.sample import CpuShares, Sample, StepState
-from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.stimulus import SteadyFigure, Stimulus
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, column_series, grid

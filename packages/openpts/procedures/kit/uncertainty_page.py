@@ -7,8 +7,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.host_limits import HostLimit, limits_of
 from openpts.analysis.latency import BUCKET_WIDTH
-from openpts.analysis.limited_seconds import HostLimit, limits_of
 from openpts.analysis.uncertainty import WIDTH, Spans, rectangular, with_components
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.standing import Standing

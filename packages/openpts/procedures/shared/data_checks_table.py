@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from openpts.units import format_capacity
-from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.data import DataCheck
+from openpts.vocabulary.stimulus import DataCheck
+from openpts.vocabulary.workload import data_text
 from openpts_pages import cells
 from openpts_pages.kit import rows_table
 from openpts_pages.model import Cell, Table

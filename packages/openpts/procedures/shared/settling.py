@@ -10,11 +10,10 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from openpts.analysis.settling import IdleObservation, Settling, judge, look_of
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ReadHealth, ScriptPart, health_in, samples_in
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.settling import SettlingRule
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step
 from openpts.vocabulary.workload import simple_workload
 
 

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from openpts.units import KIB, MIB
-from openpts.vocabulary.placement import Zone, Zones
-from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import BlockSize, IoCount, OperationWeights, Step, Stimulus, Zone, Zones
 from tests.support.traced_engine import PAGE, SECTOR, UNLIKELY, TracedRun, run_traced
 
 CAPACITY = 80 * MIB

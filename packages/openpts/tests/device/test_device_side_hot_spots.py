@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from scipy import optimize, stats
 
 from openpts.units import MIB
-from openpts.vocabulary.placement import Normal, Pareto, Placement, Zipf
-from openpts.vocabulary.stimulus import ActiveRange, Step
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import ActiveRange, IoCount, Normal, Pareto, Placement, Step, Zipf
 from tests.support.traced_engine import PAGE, UNLIKELY, random_reads, run_traced
 
 CAPACITY = 80 * MIB

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from openpts.units import KIB, MIB
-from openpts.vocabulary.placement import Segments, UniqueLbas
-from openpts.vocabulary.stimulus import ActiveRange, Step
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import ActiveRange, IoCount, Segments, Step, UniqueLbas
 from tests.support.traced_engine import PAGE, SECTOR, UNLIKELY, WHOLE, TracedRun, random_reads, run_traced
 
 TIB = 1024**4

@@ -22,8 +22,10 @@ from openpts.vocabulary.stimulus import (
     BlockSize,
     Burst,
     ClosedLoop,
+    Duration,
     DutyCycle,
     FixedRate,
+    IoCount,
     OperationWeights,
     Pacing,
     Poisson,
@@ -31,7 +33,6 @@ from openpts.vocabulary.stimulus import (
     Stimulus,
     ThinkTime,
 )
-from openpts.vocabulary.stop import Duration, IoCount
 from tests.support.traced_engine import UNLIKELY, TracedRun, run_traced
 
 CAPACITY = 80 * MIB

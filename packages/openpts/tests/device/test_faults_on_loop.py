@@ -8,7 +8,7 @@ from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 
 
 def test_a_device_that_shrinks_or_becomes_read_only(

@@ -17,7 +17,7 @@ from openpts.record.reader import Run as Record
 from openpts.record.reader import read_run
 from openpts.tests.device.short_run import ROUNDS, ShortRun, measuring
 from openpts.units import MIB, NS_PER_S, format_duration
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from tests.support.full_disk import fill
 from tests.support.openpts_process import openpts
 

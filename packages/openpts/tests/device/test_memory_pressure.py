@@ -15,7 +15,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.tests.device.short_run import ROUNDS, measuring
 from openpts.units import MIB
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 
 GROUPS = Path("/sys/fs/cgroup")
 LIMIT_BYTES = 256 * MIB

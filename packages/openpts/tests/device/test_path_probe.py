@@ -13,8 +13,7 @@ from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import DriveFills, Duration
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, DriveFills, Duration, Step, Stimulus
 from tests.support.processes import until
 
 CAPACITY = 64 * MIB

@@ -15,7 +15,7 @@ from openpts.device.write_cache import read_write_cache
 from openpts.errors import PurgeError, RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 
 
 def _open_drive(node: Path, roots: SystemRoots):

@@ -11,17 +11,14 @@ import pytest
 from click.testing import CliRunner
 
 from openpts import plugins
-from openpts.cli.first_pages import FirstPages
+from openpts.cli.commands_on_demand import FirstPages
 from openpts.cli.main import cli
 from openpts.concerns.plugin_gauges import PluginGauges
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.choose import choose
 from openpts.device.purge.discard import Discard
-from openpts.device.purge.method import Capability, PurgeMethod
-from openpts.device.purge.methods import capabilities, method_named
+from openpts.device.purge.methods import Capability, PurgeMethod, capabilities, choose, method_named
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.scheme import scheme_of
-from openpts.device.targets.target import parse_target
+from openpts.device.targets.target import parse_target, scheme_of
 from openpts.errors import PluginError, UsageError
 from openpts.gauge import Gauge
 from openpts.hooks import RunContext
@@ -31,9 +28,8 @@ from openpts.report.build import build_report
 from openpts.runner.device_under_test import device_under_test
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purge import Consent, PurgeChoice
 from openpts_contents import LISTING
 from openpts_sim import simulated_device
 from tests.data.system_trees import server
@@ -244,7 +240,7 @@ def test_help_imports_no_plug_in(place) -> None:
 
 
 PURGE = """
-from openpts.device.purge.method import Capability
+from openpts.device.purge.methods import Capability
 
 
 class Vendor:
@@ -347,7 +343,7 @@ def test_pages_and_red_lines_of_a_plug_in_stand_in_their_places(beside_openpts: 
 LAB = """
 from contextlib import contextmanager
 
-from openpts.device.targets.scheme import Scheme
+from openpts.device.targets.target import Scheme
 from openpts.report.build import build_report
 from openpts_sim import simulated_device
 

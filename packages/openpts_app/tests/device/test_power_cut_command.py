@@ -18,7 +18,7 @@ from openpts.errors import DataLossError, RunFailedError, TargetError, UsageErro
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
-from openpts.report.times import default_date
+from openpts.report.sources import default_date
 from tests.support.openpts_command import COMMAND
 from tests.support.openpts_process import Ended, openpts
 from tests.support.transcript import Golden

@@ -10,7 +10,7 @@ from openpts.cli.main import cli
 from openpts.errors import DataLossError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts_app.powercut.results import excluded_rate
+from openpts_app.powercut.report import excluded_rate
 from tests.support.transcript import Golden
 
 SMALL = ("--range", "8MiB", "--load-seconds", "0.01", "--no-report", "--seed", "5")

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import Quality
 from openpts.errors import UsageError
-from openpts.parameters.contradictions import contradictions
-from openpts.parameters.overrides import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of, contradictions
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.command_run import (
     CommandRequest,

@@ -8,8 +8,8 @@ import pytest
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import Scenario
 from openpts.vocabulary.run_request import RunRequest
-from openpts.vocabulary.tuning import Scenario
 from openpts_batch.executor import BatchEvent, EntryChanged
 from openpts_batch.side_by_side import SideBySide, new_batch
 

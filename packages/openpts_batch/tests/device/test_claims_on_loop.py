@@ -18,13 +18,12 @@ from openpts.errors import RefusedError
 from openpts.record.manifest import RunState
 from openpts.runner.order import RunSettings
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.facts import People
+from openpts.vocabulary.purge import Consent, PurgeChoice
 from openpts_batch import in_turn
 from openpts_batch.in_turn import InTurn, SuitePart
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests import ROOT
 from tests.support.batches import suite_of
 from tests.support.openpts_command import COMMAND

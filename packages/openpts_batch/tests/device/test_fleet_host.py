@@ -12,10 +12,8 @@ import pytest
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.fleet.configuration import read_fleet
-from openpts_batch.fleet.host_journal import HostJournal, RunNote
-from openpts_batch.fleet.host_side import HostSide
-from openpts_batch.fleet.observation import Observation
+from openpts_batch.fleet.configuration import Observation, read_fleet
+from openpts_batch.fleet.host_side import HostJournal, HostSide, RunNote
 from tests.support.openpts_process import Ended, openpts, start_openpts
 from tests.support.processes import until
 
@@ -193,7 +191,7 @@ def test_after_a_restart_of_the_host_its_runs_were_interrupted(host: Host, monke
     process = host.begin(run_id, *SHORT)
     process.kill()
     end(process)
-    monkeypatch.setattr("openpts_batch.fleet.host_journal.boot_id", lambda _roots: "another")
+    monkeypatch.setattr("openpts_batch.fleet.host_side.boot_id", lambda _roots: "another")
     assert host.observe(run_id).reason == "the host was restarted, or lost its power, while it ran"
     monkeypatch.undo()
     assert host.observe(run_id).reason == "the host was restarted, or lost its power, while it ran"

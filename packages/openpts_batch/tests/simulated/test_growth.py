@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.response_times import response_times
-from openpts.fields.time_scale import at_time_scale
+from openpts.analysis.latency import response_times
+from openpts.fields.conditions import at_time_scale
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord, read_run, refuse_other_histograms
@@ -31,10 +31,9 @@ from openpts_batch.batch_index import write_batch_index
 from openpts_batch.side_by_side import new_batch
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import NamedRun, compare_runs
-from openpts_compare.limits.baseline import gated_runs
 from openpts_compare.limits.judge import judge
-from openpts_compare.limits.limits_file import parse_limits
-from openpts_export.exchange.parquet_tables import tables_of
+from openpts_compare.limits.limits_file import gated_runs, parse_limits
+from openpts_export.export import tables_of
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.subject_files import with_subject

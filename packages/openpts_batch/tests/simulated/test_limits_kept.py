@@ -14,7 +14,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.batch import read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.runner.events import CycleEnded, Event, Listener, RunEnded, StepFinished
 from openpts.runner.order import RunSettings
 from openpts.runner.run import FinishedRun, run_test

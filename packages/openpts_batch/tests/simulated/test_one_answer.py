@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openpts.analysis.comparison import FALSE_ALARM_LIMIT
+from openpts.analysis.run_comparison import FALSE_ALARM_LIMIT
 from openpts.record.reader import read_run
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts_compare.tests.simulated.test_gate import PRESET, invoke
 from tests.support.oracle_presets import write_oracle
 

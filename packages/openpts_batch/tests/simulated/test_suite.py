@@ -25,15 +25,13 @@ from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.order import RunSettings
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
-from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.purpose import Purpose
+from openpts.vocabulary.facts import People, Purpose
+from openpts.vocabulary.purge import Consent, PurgeChoice
 from openpts_batch.cli.run_all import run_all
 from openpts_batch.in_turn import InTurn, SuitePart
 from openpts_compare.cli.verify import verify
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.batches import suite_of
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 from tests.support.transcript import Golden

@@ -8,15 +8,15 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from openpts.cli.parameter_options import own_words
+from openpts.cli.procedure_options import own_words
 from openpts.cli.run import run
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.batch import Batch, BatchEntry
 from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
 from openpts.runner.events import PurgeStarted
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.run_request import RunRequest
+from openpts.vocabulary.sample import Phase
 from openpts_batch.cli import batch
 from openpts_batch.cli.batch_display import BatchDisplay, DriveRow
 from openpts_batch.executor import BatchEvent, EntryChanged, EntryOutput

@@ -5,12 +5,21 @@ from msgspec import structs
 
 from openpts.errors import TargetError, UsageError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.chosen_drives import ChosenDrive, RefusedBatchError, chosen_drives, refuse_any
-from openpts_batch.located_drive import located
-from openpts_batch.named_drives import _FACTS, fits, named_drives, parse_query, selected
+from openpts_batch.chosen_drives import (
+    _FACTS,
+    ChosenDrive,
+    RefusedBatchError,
+    chosen_drives,
+    fits,
+    located,
+    named_drives,
+    parse_query,
+    refuse_any,
+    selected,
+)
 from tests.data.system_trees import server
 
 __all__ = ["server"]
@@ -135,7 +144,7 @@ def test_a_part_without_a_key_is_one_more_word_of_the_key_before() -> None:
 
 def test_a_slot_whose_name_looks_like_a_range_is_that_slot(tmp_path, monkeypatch) -> None:
     """As the kernel calls the second slot of number 0."""
-    monkeypatch.setattr("openpts_batch.named_drives.whole_drives", lambda _: ["0", "0-2", "2", "3"])
+    monkeypatch.setattr("openpts_batch.chosen_drives.whole_drives", lambda _: ["0", "0-2", "2", "3"])
     monkeypatch.setitem(_FACTS, "slot", lambda disk, _: Fact(disk, ""))
     roots = SystemRoots(sys=tmp_path)
     found = {text: selected(parse_query(f"slot={text}"), roots) for text in ("0-2", "0-3", "2", "0-2,3")}
@@ -161,7 +170,7 @@ def test_what_is_no_query_is_refused(text, reason) -> None:
 
 def test_a_word_that_is_of_no_drive_is_refused_also_beside_others(tmp_path, monkeypatch) -> None:
     """Else a mistyped serial number would be a drive less, unnoticed."""
-    monkeypatch.setattr("openpts_batch.named_drives.whole_drives", lambda _: ["A1", "A2"])
+    monkeypatch.setattr("openpts_batch.chosen_drives.whole_drives", lambda _: ["A1", "A2"])
     monkeypatch.setitem(_FACTS, "serial", lambda disk, _: Fact(disk, ""))
     roots = SystemRoots(sys=tmp_path)
     assert selected(parse_query("serial=A1,A*"), roots) == ["A1", "A2"]

@@ -1,7 +1,7 @@
 """Before a batch begins it says which part of the host is too slow for its drives together."""
 
 from openpts.device.block_device import BlockDevice
-from openpts_batch.located_drive import LocatedDrive, limits_together
+from openpts_batch.chosen_drives import LocatedDrive, limits_together
 from tests.data.system_trees import server, shelf
 
 __all__ = ["server", "shelf"]

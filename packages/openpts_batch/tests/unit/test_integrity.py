@@ -20,8 +20,7 @@ from openpts.report.sources import ReportSource
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.batch_index import write_batch_index
 from openpts_batch.side_by_side import new_batch
-from openpts_compare.report.checksums import file_faults
-from openpts_compare.report.rederive import read_report
+from openpts_compare.verification import file_faults, read_report
 from tests.support.batches import suite_entry, suite_of
 from tests.support.manual import ROOT
 from tests.support.oracle_presets import write_oracle

@@ -14,7 +14,7 @@ from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.report.record_files import record_files
 from openpts.report.sources import ReportSource
 from openpts_batch.batch_index import write_batch_index
-from openpts_compare.report.rederive import read_report
+from openpts_compare.verification import read_report
 from openpts_pts.tests.unit.test_run_folder import manifest
 from tests import DATA
 from tests.support.batches import suite_entry, suite_of

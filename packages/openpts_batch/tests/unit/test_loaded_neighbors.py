@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from openpts.record.batch import Batch, BatchEntry
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.loaded_neighbors import with_loaded_neighbors
+from openpts_batch.side_by_side import with_loaded_neighbors
 
 
 def entry(slot: str | None, since: int, until: int | None) -> BatchEntry:

@@ -13,8 +13,8 @@ import tomli_w
 
 from docs.interface_schemas import OF_FILES
 from openpts.errors import UsageError
+from openpts_batch.chosen_drives import read_drives
 from openpts_batch.fleet.configuration import read_fleet
-from openpts_batch.named_drives import read_drives
 from openpts_compare.limits.limits_file import read_limits
 from tests import ROOT
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.system_files import SystemRoots
-from openpts_batch.processors import ProcessorShares, cpu_list
+from openpts_batch.side_by_side import ProcessorShares, cpu_list
 
 
 def host(folder: Path, **nodes: str) -> SystemRoots:

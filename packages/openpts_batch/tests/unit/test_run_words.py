@@ -7,8 +7,8 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.run_request import RunRequest
-from openpts_batch.located_drive import LocatedDrive
-from openpts_batch.run_words import run_words
+from openpts_batch.chosen_drives import LocatedDrive
+from openpts_batch.side_by_side import run_words
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 FOLDER = Path("batch/1-x")

@@ -14,11 +14,10 @@ import pytest
 from openpts.record.reader import read_run
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_check import place
-from openpts_check.drivers.disk_programs import Commits
+from openpts_check.drivers.disk_programs import Commits, Worker
 from openpts_check.drivers.own_folder import new_name, remove_left
-from openpts_check.drivers.worker import Worker
 from openpts_check.place import Place
 from openpts_check.purpose import APPEND_BYTES
 from tests.support.loop_devices import Attach, Run

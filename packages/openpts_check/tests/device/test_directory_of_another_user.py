@@ -18,7 +18,7 @@ from openpts.device.targets.target import FileTarget
 from openpts.errors import OpenptsError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts_check.check import PROCEDURE
 from openpts_check.drivers.driver import CheckDriver
 from openpts_check.drivers.own_folder import new_name, remove_left

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts_check.check import PROCEDURE
 from openpts_check.drivers.driver import CheckDriver
 from openpts_check.drivers.own_folder import LOG_NAME, new_name

@@ -9,18 +9,24 @@ import pytest
 from openpts.engine.contract import EngineProgress
 from openpts.engine.options import CaptureSummary
 from openpts.record.contradictions import refuse_contradictions
-from openpts.record.impossible import of_step
+from openpts.record.possible import of_step
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import NOTHING, Interval, Measured, Sample, StepState, StreamSample
-from openpts.vocabulary.stimulus import ActiveRange, Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import (
+    NOTHING,
+    Interval,
+    Measured,
+    Phase,
+    Sample,
+    StepPlace,
+    StepState,
+    StreamSample,
+)
+from openpts.vocabulary.stimulus import ActiveRange, Duration, Step
 from openpts_check.drivers import disk_engine
 from openpts_check.drivers.disk_engine import DiskEngine
-from openpts_check.drivers.disk_programs import Commits
-from openpts_check.drivers.worker import Program
+from openpts_check.drivers.disk_programs import Commits, Program
 from openpts_check.purpose import COMMITS, Asked, purpose_named
 from tests.support.made_up_run import made_up_run
 

@@ -11,13 +11,20 @@ from scipy.special import lambertw
 
 from openpts.errors import NoVerdictError, UsageError
 from openpts.units import GB, KIB, MB, TB
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import HealthReading
 from openpts_check.cli.check import check
-from openpts_check.cli.endurance import EnduranceDocument, endurance_lines
-from openpts_check.endurance import Endurance
-from openpts_check.fuller import amplification_when_full
-from openpts_check.load import S_PER_DAY, LoadProgram, Rate, like
-from openpts_check.worn import Stretch, WornDrive
+from openpts_check.cli.endurance import (
+    S_PER_DAY,
+    EnduranceDocument,
+    LoadProgram,
+    Rate,
+    Stretch,
+    WornDrive,
+    amplification_when_full,
+    endurance_lines,
+    like,
+)
+from openpts_check.seen import Endurance
 
 DAYS_PER_YEAR = 365
 

@@ -25,7 +25,7 @@ from openpts.record.manifest import RunState
 from openpts.runner.events import StepFinished
 from openpts.runner.run import run_test
 from openpts_batch import in_turn
-from openpts_fio.engine.process import find_fio
+from openpts_fio.engine.engine import find_fio
 from tests.support.command_tree import all_commands
 from tests.support.killed_run import Killed, killed, nth
 from tests.support.made_traces import reads_and_writes

@@ -26,8 +26,8 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.sources import read_for_report
 from openpts.runner.run import run_test
-from openpts.vocabulary.people import People
-from openpts_compare.gate.junit import CaseOutcome, JunitCase, junit_xml
+from openpts.vocabulary.facts import People
+from openpts_compare.gate.export_files import CaseOutcome, JunitCase, junit_xml
 from tests import DATA
 from tests.support.batches import suite_entry, suite_of
 from tests.support.killed_run import ordered

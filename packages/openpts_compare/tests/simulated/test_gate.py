@@ -14,7 +14,7 @@ from openpts.cli.main import cli
 from openpts.errors import LimitError, OpenptsError, RecordError, UsageError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.vocabulary.drive_class import DriveClass
 from tests import ROOT
 from tests.support.limited_runs import ALLOW, TARGET, invoke

@@ -10,11 +10,11 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.verdict import Better
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.compare.figures import comparison_document

@@ -16,11 +16,10 @@ from openpts.escaped_text import visible_line
 from openpts.record.reader import in_visible_texts, read_run
 from openpts.report.build import build_report
 from openpts.report.redaction import redacted
-from openpts.report.sources import ReportSource
-from openpts.report.times import default_date
+from openpts.report.sources import ReportSource, default_date
 from openpts.report.write import ReportOptions, WrittenReport, write_report
 from openpts.vocabulary.facts import Fact
-from openpts_compare.report.rederive import differences, read_report
+from openpts_compare.verification import differences, read_report
 from openpts_pages.csv_files import csv_files
 from openpts_pages.model import Cell, Column, Report, Row, Table
 from tests.support.refusals import refusal

@@ -13,13 +13,13 @@ from openpts.cli.main import cli
 from openpts.errors import RecordError
 from openpts.ownership import CLAIM_NAME, RunOwner
 from openpts.record.batch import BATCH_NAME, read_batch, write_batch
-from openpts.record.last_step import last_step
+from openpts.record.database import last_step
 from openpts.record.manifest import Manifest
 from openpts.record.reader import read_manifest, read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
-from openpts_compare.report.rederive import read_report
+from openpts_compare.verification import read_report
 from openpts_pts.tests.unit.test_run_folder import manifest
 from tests.support.batches import suite_entry, suite_of
 from tests.support.synthetic_run import Synthetic, write_synthetic_run

@@ -23,8 +23,8 @@ from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.purge import Consent
 from openpts_drives.listing.discovery import list_device, list_devices
 from tests.support.refusals import assert_refused, hold
 

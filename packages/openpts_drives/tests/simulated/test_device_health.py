@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from openpts.analysis.health_change import change, write_amplification
+from openpts.analysis.drive_work import change, write_amplification
 from openpts.errors import InterruptedRunError
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, Ticked
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.sample import Phase
 from openpts_drives.health.health_page import health_alerts
 from tests.support.one_point import run_one_point
 from tests.support.oracle_presets import write_oracle

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import parse_identify_words
-from openpts.device.purge.method import SanitizeKind
+from openpts.device.purge.methods import SanitizeKind
 from openpts.errors import PurgeError
 from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import SystemRoots

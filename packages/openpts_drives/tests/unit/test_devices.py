@@ -8,10 +8,9 @@ from click.testing import CliRunner
 
 from openpts.device.guard.rules import Refusal
 from openpts.device.guard.verdict import GuardVerdict
-from openpts.device.identity.media import Media
+from openpts.device.identity.interface import Media
 from openpts.errors import UsageError
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import Fact, HealthReading
 from openpts_drives.cli import devices as devices_module
 from openpts_drives.cli.devices import devices
 from openpts_drives.link import NegotiatedLink

@@ -1,10 +1,9 @@
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.verdict import Safety
-from openpts.device.security.level0 import Level0
-from openpts.device.security.security import Security
+from openpts.device.security.security import Level0, Security
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import fact_of
-from openpts_drives.listing import inspect
+from openpts_drives.listing import discovery as inspect
 from openpts_drives.listing.discovery import list_devices
 from openpts_drives.listing.drive_listing import DeviceListing
 

@@ -18,8 +18,7 @@ from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES, NvmeController, p
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramMissingError, Reply
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import HealthReading, TargetFacts, TargetKind
 from openpts_drives.health import health
 from openpts_drives.health.health import read_health, read_health_of, simulated_health
 from openpts_drives.health.nvme_health import (

@@ -8,16 +8,14 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.usage import read_usage
 from openpts.device.guard.verdict import Safety
-from openpts.device.purge.method import Capability
-from openpts.device.security.level0 import Level0
-from openpts.device.security.security import Security
+from openpts.device.purge.methods import Capability
+from openpts.device.security.security import Level0, Security
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.health import HealthReading
-from openpts_drives.listing import inspect as inspect_module
-from openpts_drives.listing.inspect import look
+from openpts.vocabulary.facts import Facts, HealthReading
+from openpts_drives.listing import discovery as inspect_module
+from openpts_drives.listing.discovery import look
 from openpts_drives.purge import purge_alone as purge_alone_module
 from openpts_drives.purge.purge_alone import methods_of
 

@@ -7,16 +7,15 @@ import pytest
 from msgspec.structs import force_setattr, replace
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_generic import open_nvme_generic
+from openpts.device.nvme.nvme_admin import NvmeCommandError, open_nvme_generic
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
 from openpts.programs import ProgramError, Reply
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts_drives.purge.nvme_drive import SanitizeAction, SanitizeLog, SanitizeState
 from openpts_drives.purge.nvme_format import NvmeFormat
-from openpts_drives.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
 from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
 from tests.support.nvme_machine import (
     BLOCK_ALLOWING_EXIT,

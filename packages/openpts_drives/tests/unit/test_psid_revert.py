@@ -9,15 +9,11 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.device.guard.guard import _waived_rules
-from openpts.device.purge.choose import choose
-from openpts.device.purge.method import Capability
-from openpts.device.purge.proof import SampledSectors
-from openpts.device.purge.purge import purge
-from openpts.device.security.level0 import Level0
-from openpts.device.security.security import Security
+from openpts.device.purge.methods import Capability, choose
+from openpts.device.purge.purge import SampledSectors, purge
+from openpts.device.security.security import Level0, Security
 from openpts.errors import PurgeError, PurgeImpossibleError
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purge import Consent, PurgeChoice
 from openpts_drives.purge import psid_revert
 from openpts_drives.purge.nvme_drive import NvmeQuestions
 from openpts_drives.purge.psid_revert import PsidRevert
@@ -104,7 +100,7 @@ def test_a_locked_drive_is_reverted_only_where_its_contents_do_not_matter() -> N
 
 def test_what_could_not_be_read_before_must_be_readable_afterwards(target, monkeypatch) -> None:
     locked = replace(target, is_locked=True)
-    monkeypatch.setattr("openpts.device.purge.proof._read", _failing)
+    monkeypatch.setattr("openpts.device.purge.purge._read", _failing)
     evidence = SampledSectors.of_locked(locked)
     assert len(evidence.unreadable) == 64
     with pytest.raises(PurgeError, match="can't read"):
@@ -128,7 +124,7 @@ def _failing(*_: object) -> object:
 
 
 def test_the_report_has_the_state_before_and_after(method, target, monkeypatch) -> None:
-    monkeypatch.setattr("openpts.device.purge.choose.capabilities", lambda _device: ())
+    monkeypatch.setattr("openpts.device.purge.methods.capabilities", lambda _device: ())
     answering(monkeypatch, 0)
     monkeypatch.setattr(
         "openpts.device.purge.purge.chosen_methods",

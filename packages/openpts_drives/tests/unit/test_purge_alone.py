@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from openpts.journal import Journal
 from openpts_drives.cli.purge import purge
-from openpts_host.shared_settings import HOST_SETTING, UNTIL_THE_END
+from openpts_host.changes import HOST_SETTING, UNTIL_THE_END
 from tests.support.processes import die, dies
 
 pytestmark = pytest.mark.on_disk

@@ -8,15 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.method import SanitizeKind
+from openpts.device.purge.methods import SanitizeKind
 from openpts.errors import PurgeError
 from openpts.programs import ProgramRunner, Reply
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
-from openpts_drives.purge.scsi_commands import Sense, parse_sense
-from openpts_drives.purge.scsi_format import ScsiFormat
-from openpts_drives.purge.scsi_sanitize import ScsiSanitize
-from openpts_drives.purge.waiting import Clock
+from openpts_drives.purge.purge_programs import Clock
+from openpts_drives.purge.scsi import ScsiFormat, ScsiSanitize, Sense, parse_sense
 from tests import DATA
 from tests.support.held_drive import held
 from tests.support.hours import Hours

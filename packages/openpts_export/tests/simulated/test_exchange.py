@@ -19,13 +19,13 @@ from docs.schema_files import EVENTS, RUN
 from openpts.errors import LimitError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
+from openpts.report.run_part import summarize
 from openpts.report.sources import read_for_report
-from openpts.report.summary import summarize
 from openpts.runner.event_stream import EventStream
 from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
 from openpts_compare.tests.simulated.test_export import check_fio_outputs, check_other_forms
-from openpts_export.exchange.ocp_diag import OcpDiagStream
+from openpts_export.ocp_diag import OcpDiagStream
 from tests.support.killed_run import ordered
 from tests.support.openpts_command import COMMAND
 from tests.support.openpts_process import openpts

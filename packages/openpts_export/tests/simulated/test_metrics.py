@@ -16,8 +16,8 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, RunEnded
 from openpts.runner.run import run_test
-from openpts_export.exchange.metrics import RunMetrics, TextfileMetrics
-from openpts_export.exchange.metrics_server import served_metrics
+from openpts_export.metrics import RunMetrics, TextfileMetrics
+from openpts_export.metrics_server import served_metrics
 from tests import ROOT
 from tests.support.free_ports import free_ports
 from tests.support.killed_run import ordered

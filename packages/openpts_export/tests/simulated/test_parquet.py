@@ -28,10 +28,9 @@ from openpts.record.reader import Run, read_run
 from openpts.report.sources import read_for_report
 from openpts.runner.run import run_test
 from openpts.units import NS_PER_S
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.people import People
+from openpts.vocabulary.facts import Fact, People
 from openpts.vocabulary.sample import NOTHING, Interval
-from openpts_export.exchange.parquet_tables import columns_of_tables, write_tables
+from openpts_export.export import columns_of_tables, write_tables
 from tests.support.busy_host import SAMPLED, end_s, on_a_host
 from tests.support.frame_rows import as_rows
 from tests.support.killed_run import ordered

@@ -12,7 +12,7 @@ import pytest
 
 from openpts.errors import EngineUnavailableError
 from openpts.units import MIB
-from openpts_fio.engine.process import find_fio
+from openpts_fio.engine.engine import find_fio
 from tests.support.openpts_process import openpts, start_openpts
 from tests.support.transcript import Golden
 

@@ -15,15 +15,29 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
 from openpts.errors import EngineUnavailableError
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data import DataPattern, PatternData, RandomOnce, ReducibleData, ZeroData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import ActiveRange, Step, ThinkTime
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount
-from openpts_fio.engine.engine import FioEngine
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    ByteAmount,
+    DataPattern,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
+    Pareto,
+    PatternData,
+    RandomOnce,
+    ReducibleData,
+    Step,
+    ThinkTime,
+    ZeroData,
+    Zipf,
+    Zone,
+    Zones,
+)
+from openpts_fio.engine.engine import FioEngine, FioProgram, find_fio
 from openpts_fio.engine.job import FioPath
-from openpts_fio.engine.process import FioProgram, find_fio
 from openpts_fio.tests.unit.engine.steps import stimulus
 from tests.support.block_trace import BlockTrace
 from tests.support.machine import lacking

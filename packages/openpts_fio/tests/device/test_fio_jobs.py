@@ -15,10 +15,10 @@ from openpts.errors import EngineUnavailableError
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import GIB, MIB
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Measured, Sample
-from openpts.vocabulary.stop import Duration
-from openpts_fio.engine.process import find_fio
+from openpts.vocabulary.stimulus import Duration
+from openpts_fio.engine.engine import find_fio
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_fio.jobs.translation import translate
 from openpts_io.measure import MeasurementEnded, MeasurementEvent, MeasurementRequest, measure

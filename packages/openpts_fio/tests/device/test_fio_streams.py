@@ -16,18 +16,19 @@ from openpts.units import MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import (
+    STREAMS_END,
     ActiveRange,
     Batches,
     Capped,
     CapUnit,
+    Duration,
+    IoCount,
     IoPriority,
     PriorityClass,
     Step,
     Stream,
 )
-from openpts.vocabulary.stop import STREAMS_END, Duration, IoCount
-from openpts_fio.engine.engine import FioEngine
-from openpts_fio.engine.process import find_fio
+from openpts_fio.engine.engine import FioEngine, find_fio
 from openpts_fio.tests.unit.engine.steps import stimulus
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.support.traced_engine import SECTOR

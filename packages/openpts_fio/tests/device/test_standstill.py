@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from tests.support.openpts_process import start_openpts
 
 STOP_S = 2.0
@@ -114,7 +114,7 @@ import os, sys, time
 from openpts_fio.engine.engine import FioEngine
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import Duration
 descriptor = os.open(sys.argv[1], os.O_RDONLY)
 engine = FioEngine(descriptor, TargetFacts("x", sys.argv[1], TargetKind.FILE, 1 << 22, 512, 512), 1)
 for length_s in (4.0, 0.2):  # long enough for a busy machine to stop it in time

@@ -12,20 +12,20 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.runner.events import Event, StepFinished
 from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.limit import Judgement
-from openpts.vocabulary.phase import Phase
-from openpts_compare.limits.of_run import judged_run
+from openpts.vocabulary.purge import Consent
+from openpts.vocabulary.sample import Phase
+from openpts_compare.limits.judge import judged_run
 from openpts_fio.workload import RoundFigure, WorkloadConditions
-from openpts_fio.workload.job import FioJob
-from openpts_fio.workload.suite import (
+from openpts_fio.workload.job import (
+    FioJob,
     LimitedFigure,
     LimitedOperation,
     SuiteLimit,

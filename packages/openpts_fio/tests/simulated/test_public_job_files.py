@@ -2,8 +2,8 @@
 
 import pytest
 
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.purge import Consent
+from openpts.vocabulary.stimulus import Duration
 from tests.support.shortened_jobs import assert_that_they_run
 
 

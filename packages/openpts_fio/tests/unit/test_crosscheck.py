@@ -13,14 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from openpts.analysis.student_t import central_probability, critical_value
+from openpts.analysis.ratio import central_probability, critical_value
 from openpts.engine.contract import EngineProgress, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.sample import NOTHING, Interval, IoFailure, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration
-from openpts_fio.crosscheck import (
+from openpts.vocabulary.stimulus import Duration, Step
+from openpts_fio.cli.crosscheck import (
     CASES,
     READS,
     WRITES,

@@ -10,22 +10,25 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
-from openpts.fields.time_scale import at_time_scale
-from openpts.parameters.contradictions import contradictions
-from openpts.parameters.overrides import Given, conditions_of
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, dry_run
+from openpts.fields.conditions import at_time_scale
+from openpts.parameters.overrides import Given, conditions_of, contradictions
+from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.procedures.kit.ledger import deviations
 from openpts.units import GB, NS_PER_S, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.limit import JudgedLimit, Judgement, worst
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import HostStall, StepState
+from openpts.vocabulary.sample import HostStall, Phase, StepState
 from openpts.vocabulary.stimulus import OperationWeights
-from openpts_fio.workload.job import FioJob, by_name
+from openpts_fio.workload.job import (
+    FioJob,
+    LimitedFigure,
+    LimitedOperation,
+    SuiteLimit,
+    WorkloadSuite,
+    by_name,
+)
 from openpts_fio.workload.results import judge_limit
 from openpts_fio.workload.script import RULES, script, standard_conditions
-from openpts_fio.workload.suite import LimitedFigure, LimitedOperation, SuiteLimit, WorkloadSuite
 from openpts_fio.workload.suite_file import read_suite
 from tests.support.interval_samples import step_of
 from tests.support.subject_files import CLONE

@@ -22,10 +22,9 @@ from openpts.runner.physical_device import native_engine
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_drives.concerns.drive import target_gauges
+from openpts.vocabulary.purge import Consent
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts_drives.concerns import target_gauges
 from openpts_drives.gauges import disks_below, others_gauge
 from openpts_host.gauges import processor_gauges
 from tests.support.loop_devices import Attach

@@ -13,14 +13,22 @@ from openpts.journal_lock import journal_lock
 from openpts.programs import Reply
 from openpts.runner.healing import heal
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.tuning import Change, Means, Scenario
+from openpts.vocabulary.facts import Change, Means, Scenario
 from openpts_host import changes
-from openpts_host.changes import STOPPED, HostChanger, put_back_setting
+from openpts_host.changes import (
+    HOST_SETTING,
+    STOPPED,
+    UNTIL_ASKED,
+    UNTIL_THE_END,
+    HostChanger,
+    host_changes,
+    is_of_a_run,
+    put_back_setting,
+    still_needed,
+)
 from openpts_host.run_tuning import tuned_host
 from openpts_host.setting_file import HostSettingError, read_setting, write_setting
-from openpts_host.shared_settings import HOST_SETTING, UNTIL_ASKED, UNTIL_THE_END, is_of_a_run, still_needed
 from openpts_host.tests.unit.recorded_systemd import RecordedSystemd, RefusingSystemd
-from openpts_host.tuning import host_changes
 from tests.support.processes import die, dies, in_process, living
 
 CPUS = "devices/system/cpu"

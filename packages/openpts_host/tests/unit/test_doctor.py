@@ -13,16 +13,14 @@ from rich.console import Console
 from docs.schema_files import OUTPUTS
 from openpts import programs
 from openpts.device.block_device import BlockDevice
-from openpts.engine.io_uring import refused_by
+from openpts.engine.native import refused_by
 from openpts.errors import EngineUnavailableError, OpenptsError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.tuning import ChangeReport, Scenario
-from openpts_host import installed as installation
-from openpts_host.cli.doctor import Audit, audit_text, changes_text, doctor
-from openpts_host.cli.installation import failure_of, installation_text
-from openpts_host.doctor import Doctor, restore
-from openpts_host.installed import IO_URING, Part, parts
+from openpts.vocabulary.facts import ChangeReport, Scenario
+from openpts_host.cli import installation
+from openpts_host.cli.doctor import Audit, Doctor, audit_text, changes_text, doctor, restore
+from openpts_host.cli.installation import IO_URING, Part, failure_of, installation_text, parts
 from openpts_host.tests.unit.recorded_systemd import RecordedSystemd
 from tests.data.system_trees import laptop
 from tests.support.machine import forbid_io_uring

@@ -14,8 +14,8 @@ from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
-from openpts_drives.concerns.drive import target_gauges
-from openpts_host.concerns.host import host_gauges
+from openpts_drives.concerns import target_gauges
+from openpts_host.concerns import host_gauges
 from tests.data.system_trees import server
 
 __all__ = ["server"]

@@ -8,10 +8,10 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.tuning import ChangeReport, Scenario
+from openpts.vocabulary.facts import ChangeReport, Scenario
 from openpts_host.advice.advice import Grade, Group
 from openpts_host.advice.table import ADVICE
-from openpts_host.doctor import AuditFinding, Doctor, restore
+from openpts_host.cli.doctor import AuditFinding, Doctor, restore
 from openpts_host.run_tuning import tuned_host
 from openpts_host.tests.unit.recorded_systemd import RecordedSystemd
 from openpts_host.tests.unit.test_changes import settings_of

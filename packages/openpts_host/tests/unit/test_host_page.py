@@ -3,15 +3,12 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.kit.host_limits import host_limit_deviations
+from openpts.procedures.kit.standing import host_limit_deviations
 from openpts.record.reader import Run, in_visible_texts
-from openpts.report.host_limit_blocks import host_limit_blocks
-from openpts.report.run_conditions_page import run_conditions_page
+from openpts.report.run_conditions_page import host_limit_blocks, run_conditions_page
 from openpts.units import NS_PER_S
-from openpts.vocabulary.facts import Fact, SimulationFacts
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, Interval
-from openpts.vocabulary.tuning import ChangeReport, Scenario
+from openpts.vocabulary.facts import ChangeReport, Fact, Scenario, SimulationFacts
+from openpts.vocabulary.sample import NOTHING, Interval, Phase
 from openpts_host.advice.table import ADVICE
 from openpts_host.host_page import host_page
 from openpts_pages.model import Block, Cell, Table, Verdict

@@ -2,7 +2,7 @@
 
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
-from openpts_host.link.link_settings import link_settings
+from openpts_host.link_settings import link_settings
 from tests.data.system_trees import malformed, server
 
 __all__ = ["malformed", "server"]

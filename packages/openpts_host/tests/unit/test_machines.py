@@ -6,8 +6,7 @@ import pytest
 
 from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.tuning import Scenario
+from openpts.vocabulary.facts import Facts, Scenario
 from openpts_host.advice.advice import Grade
 from openpts_host.advice.table import ADVICE_OF
 from openpts_host.container import control_group_limits

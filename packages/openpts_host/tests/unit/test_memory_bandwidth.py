@@ -20,11 +20,16 @@ from openpts.ownership import RunOwner, folder_claimed, host_used, new_run_id
 from openpts.record.batch import Batch, write_batch
 from openpts.system_files import SystemRoots
 from openpts.units import GB, KIB, MIB
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
-from openpts_host import memory_bandwidth
-from openpts_host.host_capacity import DrivenDrive, expected_limits
+from openpts.vocabulary.bandwidth import MemoryBandwidth
+from openpts_host import host_capacity as memory_bandwidth
+from openpts_host.host_capacity import (
+    DrivenDrive,
+    expected_limits,
+    measured_memory,
+    memory_for_batch,
+    memory_of_run,
+)
 from openpts_host.memory import last_level_cache_bytes
-from openpts_host.memory_bandwidth import measured_memory, memory_for_batch, memory_of_run
 from openpts_host.tests.unit.test_saturation_gauges import module, put
 from tests.data.system_trees import server, shelf
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts_host.path_loss import OPTIMIZED, PATHS, path_loss_deviations
+from openpts_host.concerns import OPTIMIZED, PATHS, path_loss_deviations
 from tests.support.made_up_run import made_up_run, with_intervals
 
 

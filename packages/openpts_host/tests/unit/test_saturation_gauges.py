@@ -4,15 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from openpts.analysis.limited_seconds import marks_of
+from openpts.analysis.host_limits import marks_of
 from openpts.gauge import Gauge, Values
 from openpts.record.health import TelemetrySeries
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.memory_bandwidth import MemoryBandwidth
+from openpts.vocabulary.bandwidth import MemoryBandwidth
 from openpts_host.container import cpu_quota
-from openpts_host.gauges import power_gauges, pressure_gauge, processor_gauges
+from openpts_host.gauges import power_gauges, pressure_gauge, processor_gauges, saturation_gauges
 from openpts_host.memory import memory_peak_bytes_per_s
-from openpts_host.saturation_gauges import saturation_gauges
 
 S = 10**9
 

@@ -11,7 +11,7 @@ from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from openpts.programs import ProgramRunner, Reply
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.tuning import Scenario
+from openpts.vocabulary.facts import Scenario
 from openpts_drives.health import self_test
 from openpts_drives.health.self_test import self_test_fact
 from openpts_host.advice.advice import Grade

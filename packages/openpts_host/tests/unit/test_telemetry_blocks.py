@@ -10,13 +10,10 @@ from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, Te
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.run_conditions_page import run_conditions_page
-from openpts.report.telemetry_blocks import telemetry_blocks
-from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at
+from openpts.report.telemetry_blocks import mean_over_time, quantity, rows_of_time, telemetry_blocks, value_at
 from openpts.units import NS_PER_S
-from openpts.vocabulary.facts import Fact, PurgeAttempt
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import CpuShares
+from openpts.vocabulary.facts import Fact, HealthReading, PurgeAttempt
+from openpts.vocabulary.sample import CpuShares, Phase
 from openpts_drives.health.health_page import health_alerts, health_page
 from openpts_host.host_page import host_page
 from openpts_pages.model import Block, Figure, Table, Verdict, points_of

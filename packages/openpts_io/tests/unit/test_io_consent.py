@@ -6,8 +6,8 @@ import pytest
 
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.purge import Consent
 from openpts_io import io_options as io
 from openpts_io.io_options import ConsentArgs
 

@@ -22,11 +22,15 @@ from openpts.vocabulary.sample import (
     Sample,
     StepState,
 )
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_io import io_display
-from openpts_io.io_display import IntervalLines, MeasurementProgress
-from openpts_io.io_result import Figures, MeasurementResults, print_summary
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts_io import io_result as io_display
+from openpts_io.io_result import (
+    Figures,
+    IntervalLines,
+    MeasurementProgress,
+    MeasurementResults,
+    print_summary,
+)
 from openpts_io.measure import (
     IntervalsEnded,
     MeasurementEnded,

@@ -9,21 +9,39 @@ from hypothesis import strategies as st
 from openpts.cli.options import group, with_options
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
-from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
-from openpts.vocabulary.placement import Normal, Pareto, Segments, Uniform, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
     ActiveRange,
     BlockSize,
     Burst,
+    ByteAmount,
     ClosedLoop,
+    DriveFills,
+    Duration,
     DutyCycle,
+    FirstOf,
     FixedRate,
+    IoCount,
+    Normal,
     OperationWeights,
+    Pareto,
+    PatternData,
     Poisson,
+    RandomData,
+    RandomOnce,
+    ReducibleData,
+    Segments,
+    Steady,
+    SteadyFigure,
     Stimulus,
     ThinkTime,
+    Uniform,
+    UniqueLbas,
+    VerifiedData,
+    ZeroData,
+    Zipf,
+    Zone,
+    Zones,
 )
-from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, SteadyFigure
 from openpts_io import io as io_command
 from openpts_io.io_options import IoArgs
 from openpts_io.measure import MeasurementRequest

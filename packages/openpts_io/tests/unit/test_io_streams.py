@@ -16,8 +16,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Step
-from openpts_io.io_display import IntervalLines
-from openpts_io.io_result import MeasurementResults, print_summary
+from openpts_io.io_result import IntervalLines, MeasurementResults, print_summary
 from openpts_io.measure import (
     IntervalsEnded,
     MeasurementEnded,

@@ -18,8 +18,7 @@ from openpts.runner.stop_signals import StopSignals
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import Interval, Sample, StepState
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize, Duration, OperationWeights, Step, Stimulus
 from openpts_io import measure
 from openpts_io.measure import (
     IntervalsEnded,

@@ -8,9 +8,7 @@ from statistics import median
 from typing import Final
 
 from openpts_nvme.drivers.dssd import contents, resets
-from openpts_nvme.drivers.dssd.ask import ALL, Asker
-from openpts_nvme.drivers.dssd.door import AdminCommand
-from openpts_nvme.drivers.dssd.measure import READ_BYTES, different, measured, reads
+from openpts_nvme.drivers.dssd.ask import ALL, READ_BYTES, AdminCommand, Asker, different, measured, reads
 from openpts_nvme.drivers.dssd.orders import carry_out
 from openpts_nvme.dssd.answers import Answers, CommandResult
 

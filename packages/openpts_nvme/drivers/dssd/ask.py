@@ -1,13 +1,73 @@
-"""Ask a drive all that the checks look at: structures, logs, features, registers, configuration space."""
+"""The door to a drive, what is asked through it, and what acts measure with."""
 
 import struct
+import threading
 import time
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol
+
+from msgspec import Struct
 
 from openpts_drives.health.nvme_health import ocp_uuid_index
-from openpts_nvme.drivers.dssd.door import AdminCommand, CommandCompletion, Door
 from openpts_nvme.dssd.answers import LATER, REGISTERS, SELECTIONS, Answers, CommandResult, Family, family
+
+
+class CommandCompletion(Struct, frozen=True):
+    """A command's completion: status type and code, dword 0 (and 1), and its data."""
+
+    status: int
+    result: int
+    data: bytes
+
+
+class AdminCommand(Struct, frozen=True):
+    """An admin command: ``dwords`` are CDW10 on, ``data`` is for the drive, ``reads`` bytes come back."""
+
+    opcode: int
+    dwords: tuple[int, ...] = ()
+    namespace: int = 0
+    data: bytes = b""
+    reads: int = 0
+    limit_s: float = 30.0
+
+
+class Door(Protocol):
+    """A drive that is open. ``namespace`` is the one whose sectors are read and written."""
+
+    namespace: int
+    sector_bytes: int
+    capacity_bytes: int
+
+    def admin(self, order: AdminCommand) -> CommandCompletion:
+        """Send an admin command and wait for it. Raises OSError if the drive is gone."""
+
+    def register(self, offset: int, size: int) -> int | None:
+        """A controller register; None where the transport has no way to it."""
+
+    def write_register(self, offset: int, value: int) -> bool:
+        """Write a controller register of 32 bits; False where the kernel's driver has it to itself."""
+
+    def config_space(self) -> bytes:
+        """PCI configuration space; empty for a drive without one, or where it may not be read."""
+
+    def read(self, offset: int, length: int) -> bytes:
+        """Contents, by one command."""
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Write contents, by one command."""
+
+    def trim(self, offset: int, length: int) -> None:
+        """Deallocate a range."""
+
+    def write_zeroes(self, offset: int, length: int) -> None:
+        """Write zeros by a command without data, with deallocation."""
+
+    def reset(self) -> None:
+        """Reset the controller; returns when it is ready again."""
+
+    def beside(self) -> "Door":
+        """The same drive for another thread."""
+
 
 IDENTIFY, GET_LOG_PAGE, GET_FEATURES, SECURITY_RECEIVE = 0x06, 0x02, 0x0A, 0x82
 ALL: Final = 0xFFFFFFFF
@@ -205,3 +265,44 @@ def level_0(data: bytes) -> dict[str, bytes]:
         found.setdefault(f"TCG{int.from_bytes(data[at : at + 2], 'big'):04X}", data[at : at + size])
         at += size
     return found
+
+
+READ_BYTES: Final = 4096
+FILL_BYTES: Final = 128 << 10
+
+
+def measured(answers: Answers, name: str, value: float) -> None:
+    """A figure that checks know as ``M.name``."""
+    answers[f"M.{name}"] = CommandResult(repr(float(value)).encode())
+
+
+def probed(asker: Asker, answers: Answers, name: str, order: AdminCommand) -> int:
+    """A command whose status checks know as ``P.name``."""
+    reply = asker.send(order)
+    answers[f"P.{name}"] = CommandResult(status=reply.status) if reply.status else CommandResult(reply.data)
+    return reply.status
+
+
+def different(one: bytes, two: bytes) -> int:
+    """How many bytes differ."""
+    return sum(a != b for a, b in zip(one, two, strict=True))
+
+
+def number_at(answer: CommandResult, at: int, size: int) -> int:
+    """A field of a page; 0 where there is none."""
+    return int.from_bytes(answer.data[at : at + size], "little")
+
+
+def reads(door: Door, span: int, work: Callable[[], object]) -> list[float]:
+    """Times of reads among ``span`` places, in s, while work is done in another thread."""
+    thread = threading.Thread(target=work)
+    times: list[float] = []
+    thread.start()
+    place = 1
+    while thread.is_alive():
+        place = place * 1_103_515_245 + 12_345 & 0x7FFFFFFF
+        begin = time.monotonic()
+        door.read(place % span * READ_BYTES, READ_BYTES)
+        times.append(time.monotonic() - begin)
+    thread.join()
+    return times

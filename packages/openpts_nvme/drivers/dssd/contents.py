@@ -8,9 +8,17 @@ from typing import Final
 
 from openpts.units import GIB
 from openpts_fio.trim_targets import TRIMS
-from openpts_nvme.drivers.dssd.ask import IDENTIFY, Asker
-from openpts_nvme.drivers.dssd.door import AdminCommand, Door
-from openpts_nvme.drivers.dssd.measure import FILL_BYTES, READ_BYTES, measured, number_at, reads
+from openpts_nvme.drivers.dssd.ask import (
+    FILL_BYTES,
+    IDENTIFY,
+    READ_BYTES,
+    AdminCommand,
+    Asker,
+    Door,
+    measured,
+    number_at,
+    reads,
+)
 from openpts_nvme.dssd.answers import Answers, CommandResult
 
 _FORMAT, _SANITIZE = 0x80, 0x84

@@ -3,7 +3,7 @@
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
-from openpts.engine.no_steps import NoSteps
+from openpts.engine.contract import NoSteps
 from openpts.errors import RunFailedError, TargetError, UsageError, failing_as
 from openpts.record.manifest import Manifest
 from openpts.runner.device_under_test import DeviceUnderTest
@@ -13,13 +13,11 @@ from openpts.runner.script_runner import ScriptRunner
 from openpts.system_files import printable
 from openpts.vocabulary.requests import DriverRequest, Script
 from openpts_nvme.drivers.dssd.acts import RUN
-from openpts_nvme.drivers.dssd.ask import Asker
+from openpts_nvme.drivers.dssd.ask import Asker, measured
 from openpts_nvme.drivers.dssd.kernel_door import KernelDoor
-from openpts_nvme.drivers.dssd.measure import measured
 from openpts_nvme.drivers.dssd.resets import firmware
-from openpts_nvme.dssd.answers import Answers
+from openpts_nvme.dssd.answers import Answers, keep
 from openpts_nvme.dssd.judge import asked_sources
-from openpts_nvme.dssd.kept import keep
 from openpts_nvme.dssd.plan import ASK, ASK_AGAIN, FIRMWARE, Look
 from openpts_sim.simulated_target import names_simulated
 

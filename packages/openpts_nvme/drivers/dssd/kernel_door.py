@@ -13,7 +13,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts_host.setting_file import write_request
-from openpts_nvme.drivers.dssd.door import AdminCommand, CommandCompletion
+from openpts_nvme.drivers.dssd.ask import AdminCommand, CommandCompletion
 
 _FABRICS, _PROPERTY_SET, _PROPERTY_GET = 0x7F, 0x00, 0x04
 _MS: Final = 1000

@@ -9,8 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from openpts_nvme import dssd
-from openpts_nvme.drivers.dssd.ask import Asker
-from openpts_nvme.drivers.dssd.door import AdminCommand
+from openpts_nvme.drivers.dssd.ask import AdminCommand, Asker
 from openpts_nvme.dssd.answers import Answers, CommandResult
 from openpts_nvme.dssd.rules import value_of
 

@@ -3,9 +3,17 @@
 import time
 from typing import Final
 
-from openpts_nvme.drivers.dssd.ask import IDENTIFY, Asker
-from openpts_nvme.drivers.dssd.door import AdminCommand
-from openpts_nvme.drivers.dssd.measure import FILL_BYTES, READ_BYTES, different, measured, number_at, probed
+from openpts_nvme.drivers.dssd.ask import (
+    FILL_BYTES,
+    IDENTIFY,
+    READ_BYTES,
+    AdminCommand,
+    Asker,
+    different,
+    measured,
+    number_at,
+    probed,
+)
 from openpts_nvme.dssd.answers import Answers, CommandResult
 
 _CONFIGURATION, _STATUS = 0x14, 0x1C

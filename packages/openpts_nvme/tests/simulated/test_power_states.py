@@ -9,9 +9,9 @@ from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.power_states import PowerMode
+from openpts.vocabulary.power import PowerMode
 from openpts_nvme.pstates import PowerStateConditions
-from openpts_nvme.pstates.results import FoundState, states_run
+from openpts_nvme.pstates.report import FoundState, states_run
 from tests.support.five_states import DECLARED_EXIT_US, ENTERED_MS, EXITS_US, IDLE_W, write_five_states
 from tests.support.oracle_presets import write_oracle
 from tests.support.whole_tests import run_whole

@@ -14,13 +14,12 @@ from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import StepRecord
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts_nvme.logs import drive
+from openpts.vocabulary.facts import HealthReading
+from openpts.vocabulary.sample import Phase, StepPlace
+from openpts_nvme.logs import page as drive
 from openpts_nvme.outliers import drive_monitor
-from openpts_nvme.outliers.causes import MonitorInterval
+from openpts_nvme.outliers.causes import MonitorInterval, comparisons_of
 from openpts_nvme.outliers.drive_monitor import LATENCY_MONITOR, monitor_set, monitor_values, put_back_monitor
-from openpts_nvme.outliers.monitor import comparisons_of
 from openpts_nvme.tests.unit.test_log_reader import Bridge
 from openpts_nvme.tests.unit.test_outliers import AT_DRIVE
 from openpts_nvme.tests.unit.test_served_logs import DELAYS_MS, ORACLE, page, set_monitor

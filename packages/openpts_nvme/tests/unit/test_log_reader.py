@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import parse_identify_controller
-from openpts_nvme.logs import drive
-from openpts_nvme.logs.declaration import declared_logs
-from openpts_nvme.logs.drive import LogReader
+from openpts_nvme.logs import page as drive
+from openpts_nvme.logs.page import LogReader, declared_logs
 from openpts_nvme.power.drive_report import reported
 from openpts_nvme.tests.unit.test_served_logs import INVALID_FIELD
 from tests.support.encoded_pages import encode

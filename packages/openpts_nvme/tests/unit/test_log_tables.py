@@ -8,9 +8,16 @@ from typing import Any
 import pytest
 
 from openpts_drives.health.nvme_health import SMART_LOG_FIELDS
-from openpts_nvme.logs.declaration import EntryList, Log, LogField, declared_logs
-from openpts_nvme.logs.encode import encode_feature
-from openpts_nvme.logs.page import LogError, decode, whole_bytes
+from openpts_nvme.logs.page import (
+    EntryList,
+    Log,
+    LogError,
+    LogField,
+    declared_logs,
+    decode,
+    encode_feature,
+    whole_bytes,
+)
 from tests.support.drawn_pages import drawn_page, has_values
 from tests.support.encoded_pages import encode
 from tests.support.ocp_pages import ErrorRecovery, LatencyMonitor, PowerMeasurement, SmartExtended, number

@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from openpts_drives.health.nvme_health import OCP_UUID
-from openpts_nvme.logs.declaration import declared_logs
-from openpts_nvme.logs.page import decode
+from openpts_nvme.logs.page import declared_logs, decode
 from tests import ROOT
 from tests.support.drawn_pages import drawn_page
 from tests.support.encoded_pages import encode

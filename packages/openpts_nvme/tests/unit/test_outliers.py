@@ -9,14 +9,11 @@ from msgspec.structs import replace
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetrySeries
 from openpts.record.reader import StepRecord
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import SlowIo
-from openpts_nvme.outliers.around import Around, Surroundings
-from openpts_nvme.outliers.causes import Cause, MonitorInterval
-from openpts_nvme.outliers.judge import judged
-from openpts_nvme.outliers.monitor import BUCKETS, OPERATIONS, PREFIX, comparisons_of
-from openpts_nvme.outliers.rules import HIDES, Witnessed, cause_of
+from openpts.vocabulary.facts import HealthReading
+from openpts.vocabulary.sample import Phase, SlowIo, StepPlace
+from openpts_nvme.outliers.causes import BUCKETS, OPERATIONS, PREFIX, Cause, MonitorInterval, comparisons_of
+from openpts_nvme.outliers.pages import judged
+from openpts_nvme.outliers.rules import HIDES, Around, Surroundings, Witnessed, cause_of
 from tests.support.interval_samples import step_of
 from tests.support.judged_stalls import judged_stalls
 

@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from openpts_drives.health.nvme_health import OCP_UUID, ocp_uuid_index
-from openpts_nvme.logs.declaration import Log, declared_logs
-from openpts_nvme.logs.encode import encode_feature
-from openpts_nvme.logs.page import LogPage, decode, whole_bytes
+from openpts_nvme.logs.page import Log, LogPage, declared_logs, decode, encode_feature, whole_bytes
 from openpts_testbench.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Completion, Host
 from tests.support.served_drive import admin, both, pattern, served

@@ -4,8 +4,8 @@ import time
 from statistics import median
 
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.power_states import Transition
-from openpts_drives.nvme.power_states import declared_states, table_bytes, table_of
+from openpts.vocabulary.power import Transition
+from openpts_drives.nvme import declared_states, table_bytes, table_of
 from tests.support.five_states import AFTER_IDLE_MS, DECLARED_EXIT_US, EXITS_US, IDLE_W, write_five_states
 from tests.support.nvme_tcp_host import Host
 from tests.support.served_drive import admin, both, served

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts import kept_files
-from openpts_pages.plots import drawing_cache, theme, vega_svg
-from openpts_pages.plots.drawing_cache import DRAWINGS, kept_drawing, made_drawing
-from openpts_pages.plots.svg import DrawingPool, draw_figures
+from openpts_pages.plots import svg as drawing_cache
+from openpts_pages.plots import theme, vega_svg
+from openpts_pages.plots.svg import DRAWINGS, DrawingPool, draw_figures, kept_drawing, made_drawing
 from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
 

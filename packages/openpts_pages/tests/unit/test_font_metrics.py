@@ -4,8 +4,7 @@ import pytest
 from fontTools.ttLib import TTFont
 
 from docs.font_metrics import encoded
-from openpts_pages.plots.font_metrics import METRICS
-from openpts_pages.plots.theme import FONT_DIRECTORY, MEASURED_FONT_DIRECTORY
+from openpts_pages.plots.theme import FONT_DIRECTORY, MEASURED_FONT_DIRECTORY, METRICS
 
 
 def test_the_metrics_are_those_of_the_fonts() -> None:

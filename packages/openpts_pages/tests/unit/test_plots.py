@@ -30,14 +30,12 @@ from openpts_pages.model import (
     bars_of,
     points_of,
 )
-from openpts_pages.plots.annotations import marks
+from openpts_pages.plots.annotations import labels_above, marks
 from openpts_pages.plots.axes import LINE_PX, place, share
 from openpts_pages.plots.category_plots import bar_layers
-from openpts_pages.plots.font_metrics import text_width_px
-from openpts_pages.plots.labels_above import labels_above
 from openpts_pages.plots.series import distinct, envelope, turning
 from openpts_pages.plots.svg import draw_figures
-from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX
+from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX, text_width_px
 from openpts_pages.plots.vega_lite import vega_lite_spec
 from tests.support.drawn_texts import text_boxes
 from tests.support.sample_figures import SECONDS, all_figures, gallery, response_times, table_of

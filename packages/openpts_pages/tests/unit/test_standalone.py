@@ -8,9 +8,8 @@ import pytest
 from PIL import Image
 
 import openpts
-from openpts_pages.plots.standalone import standalone
 from openpts_pages.plots.theme import LIGHT, vega_config
-from openpts_pages.plots.vega_lite import vega_lite_spec
+from openpts_pages.plots.vega_lite import standalone, vega_lite_spec
 from openpts_pages.plots.vega_svg import renderer
 from tests.support.made_up_run import made_up_run
 

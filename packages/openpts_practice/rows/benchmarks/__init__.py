@@ -5,10 +5,9 @@ from typing import Annotated, Final
 
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, StepCounts
-from openpts.fields.field import Field
-from openpts.fields.kinds import SECONDS_OR_NONE
+from openpts.fields.field import SECONDS_OR_NONE, Field
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.settling import SettlingRule
 from openpts_practice.rows import ProfileRow
 from openpts_practice.rows.conditions import ROW_PARAMETERS, PreconditionedConditions
@@ -95,5 +94,5 @@ PROCEDURE: Final = Procedure(
     quick={"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
     log_around=frozenset({Phase.REST, Phase.PROFILE}),
     phase_line="openpts_practice.rows.phase_line:phase_line",
-    lists="openpts_practice.cli.benchmarks:print_benchmarks",
+    lists="openpts_practice.rows.benchmarks.listing:print_benchmarks",
 )

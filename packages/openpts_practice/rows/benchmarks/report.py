@@ -9,13 +9,11 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.analysis.settling import judge, look_of
-from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.content import ReportContent, repeat_figures
 from openpts.procedures.kit.header import Rows, active_range_amount_text
-from openpts.procedures.kit.spread import repeat_figures
 from openpts.record.reader import Run
 from openpts.units import format_duration
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.settling import SettlingRule
 from openpts_pages import cells, measure, ticks
 from openpts_pages.facts_table import items_table
@@ -40,7 +38,7 @@ from openpts_practice.rows.tables import (
     times_of,
     times_table,
 )
-from openpts_pts.shared.methodology import NO_STEADY_STATE, methodology, state_page
+from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology, state_page
 
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}

@@ -20,10 +20,10 @@ Reported
 from itertools import count
 from typing import Final
 
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.procedures.shared.settling import settle
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts.vocabulary.sample import Phase
 from openpts_practice.rows.benchmarks import BenchmarksConditions
 from openpts_practice.rows.profiles import POPULAR
 from openpts_practice.rows.steps import (

@@ -9,11 +9,10 @@ from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions
-from openpts.fields.field import Field
-from openpts.fields.kinds import FILLS, PASSES, listed, percent
+from openpts.fields.field import FILLS, PASSES, Field, listed, percent
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.data import DataPattern, ReducibleData
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import Phase, StepPlace
+from openpts.vocabulary.stimulus import DataPattern, ReducibleData
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 from openpts_practice.rows import ProfileRow

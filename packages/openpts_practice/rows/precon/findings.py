@@ -1,7 +1,7 @@
 """Deviations of the preconditioning comparison: random writes that did not reach steady state."""
 
 from openpts.record.reader import Run
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.verdict import Deviation
 from openpts_practice.rows.precon import PreconConditions
 from openpts_practice.rows.precon.states import course_of
 

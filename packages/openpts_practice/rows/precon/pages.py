@@ -40,7 +40,7 @@ from openpts_practice.rows.precon.states import (
     reached_at,
 )
 from openpts_practice.rows.tables import definition_blocks, figure_cell, pass_cells, times_table, value_text
-from openpts_pts.shared.methodology import nothing_page
+from openpts_pts.shared.preparation_page import nothing_page
 
 COLORS: Final = {DriveState.FRESH: 2, DriveState.SEQUENTIAL: 4, DriveState.RANDOM: 3}
 _PRINTED_VALUES: Final = 200

@@ -8,10 +8,8 @@ from itertools import count
 from typing import Any, Final
 
 from openpts.analysis.minutes import whole_minutes
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import IOPS, OVER_FILLS, Curve
+from openpts.procedures.kit.content import IOPS, OVER_FILLS, Curve, ReportContent, repeat_figures
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
-from openpts.procedures.kit.spread import repeat_figures
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
 from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
@@ -36,7 +34,7 @@ from openpts_practice.rows.precon.states import (
     loss_of,
 )
 from openpts_practice.rows.tables import cover_rows, row_measure, spread_verdicts, times_of
-from openpts_pts.shared.methodology import conditioning_tables, methodology, purge_verdicts, purges_table
+from openpts_pts.shared.preparation_page import conditioning_tables, methodology, purge_verdicts, purges_table
 
 _TITLE: Final = "Preconditioning Comparison"
 

@@ -30,9 +30,8 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.procedures.kit.standard import RECOMMENDED_QD, RECOMMENDED_TC, Standard
+from openpts.procedures.kit.ledger import RECOMMENDED_QD, RECOMMENDED_TC, Standard
 from openpts.units import NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -43,8 +42,8 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step, Stimulus
 from openpts.vocabulary.workload import DEFAULT
 from openpts_practice.rows import BenchmarkProfile, ProfileRow
 from openpts_practice.rows.precon import DriveState, InitialState, PreconConditions

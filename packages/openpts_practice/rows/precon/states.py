@@ -12,17 +12,16 @@ from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, minutes_of, starts_ns
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
-from openpts.procedures.kit.spread import set_words
+from openpts.procedures.kit.content import set_words
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import Duration
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
 from openpts_practice.rows.precon import DriveState, InitialState, PreconConditions
 from openpts_practice.rows.steps import RowFigure, loss_pct, range_of
 from openpts_practice.rows.tables import MeasuredRow, measured_row, samples_of
-from openpts_pts.analysis.saturation import SaturationStep, disturbed_minutes, steady_round_of, tracked_iops
+from openpts_pts.shared.saturation import SaturationStep, disturbed_minutes, steady_round_of, tracked_iops
 
 
 class CourseResults(Struct, frozen=True):

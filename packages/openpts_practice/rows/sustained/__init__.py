@@ -7,12 +7,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
 from openpts.fields import usual
-from openpts.fields.field import Field, ValueType
-from openpts.fields.kinds import FILLS_OR_NONE
+from openpts.fields.field import FILLS_OR_NONE, Field, ValueType
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import KIB, MB
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Measured
+from openpts.vocabulary.sample import Measured, Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import Workload
 from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow

@@ -12,17 +12,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of, pieces_of
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import Curve, iops_curve
+from openpts.procedures.kit.content import Curve, ReportContent, iops_curve, repeat_figures
 from openpts.procedures.kit.header import Rows, demand_text, of_cycle, stimulus_rows
-from openpts.procedures.kit.spread import repeat_figures
 from openpts.procedures.kit.steps import ART, MRT, THROUGHPUT
 from openpts.record.reader import Run
 from openpts.units import GB, NS_PER_S, format_duration, format_latency_ms
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, labels_axis, page, page_of, table
 from openpts_pages.measure import Measure, Measured, Subject
@@ -45,9 +43,9 @@ from openpts_practice.rows.tables import (
     spread_verdicts,
     value_text,
 )
-from openpts_pts.analysis.saturation import spread_of
-from openpts_pts.shared.methodology import fills_text, methodology, state_page, stimulus_words
 from openpts_pts.shared.minutes_table import list_minutes, minutes_axis, spread_columns
+from openpts_pts.shared.preparation_page import fills_text, methodology, state_page, stimulus_words
+from openpts_pts.shared.saturation import spread_of
 
 _FRESH_COLOR, _SUSTAINED_COLOR = 2, 3
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6

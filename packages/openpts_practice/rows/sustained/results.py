@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from openpts.analysis.minutes import MeasuredInterval
 from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.purpose import Purpose
+from openpts.vocabulary.facts import Purpose
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table

@@ -16,9 +16,8 @@ Reported
 
 from typing import Final
 
-from openpts.procedures.kit.standard import RECOMMENDED_TC, Standard
+from openpts.procedures.kit.ledger import RECOMMENDED_TC, Standard
 from openpts.units import NS_PER_S, format_duration
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -29,8 +28,8 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step
 from openpts.vocabulary.workload import WRITE_INTENSIVE
 from openpts_practice.rows.profiles import BENCHMARKS
 from openpts_practice.rows.steps import apply_rows, file_steps, without_impossible_rows

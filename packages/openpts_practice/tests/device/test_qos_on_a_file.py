@@ -7,9 +7,8 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.units import NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.stop import planned_length_ns
+from openpts.vocabulary.sample import Phase, StepState
+from openpts.vocabulary.stimulus import planned_length_ns
 from tests.support.openpts_process import openpts
 
 

@@ -24,11 +24,10 @@ from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.units import KIB
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.people import People
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.facts import People
+from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.sample import Phase
 from openpts_practice.lifetime import LifetimeConditions
 from openpts_pts.iops import IopsConditions
 from openpts_pts.iops.script import TRACKING

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.report.summary import summarize
-from openpts.vocabulary.phase import Phase
+from openpts.report.run_part import summarize
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.trimmed_reads import Promise
 from tests.support.openpts_process import Ended, openpts
 

@@ -15,18 +15,16 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import RunWriter
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
-from openpts.runner.continued_run import Continuation
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.runner.order import RunSettings
-from openpts.runner.resumed_run import Resumption
+from openpts.runner.resumed_run import Continuation, Resumption
 from openpts.runner.run import run_test
 from openpts.units import NS_PER_S
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_practice.lifetime import LifetimeConditions, StopOn
 from tests.support.endurance_presets import write_forgetful_drive

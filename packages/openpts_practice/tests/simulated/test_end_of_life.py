@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_practice.lifetime import StopOn
 from tests.support.endurance_presets import write_short_lived

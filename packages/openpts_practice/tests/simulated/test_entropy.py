@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.stimulus import ReducibleData
 from openpts_practice.entropy import EntropyConditions
 from tests.support.oracle_presets import write_oracle
 from tests.support.whole_tests import run_whole

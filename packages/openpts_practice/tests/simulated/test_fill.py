@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.runner.order import Adjust
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass

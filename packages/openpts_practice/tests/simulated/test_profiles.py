@@ -11,13 +11,12 @@ from scipy.stats import sem
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Phase, StepState
 from openpts_practice.rows.benchmarks import BenchmarksConditions
 from openpts_practice.rows.conditions import FreeSpace
 from openpts_practice.rows.precon import DriveState, PreconConditions

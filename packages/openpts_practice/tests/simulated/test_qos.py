@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_practice.qos import Limit, Operation, QosConditions

@@ -23,7 +23,7 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.report.run_conditions_page import run_conditions_page
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.runner.events import (
     Event,
     Listener,
@@ -36,10 +36,9 @@ from openpts.runner.events import (
 from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test
-from openpts.vocabulary.consent import Consent
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purpose import Purpose
+from openpts.vocabulary.facts import Fact, Purpose
+from openpts.vocabulary.purge import Consent
+from openpts.vocabulary.sample import Phase
 from openpts_batch import in_turn
 from openpts_batch.cli.run_all import run_all
 from openpts_drives.health.health_page import health_page

@@ -12,17 +12,15 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.shared.settling import SettlingCourse, settle
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.times import default_date
+from openpts.report.sources import default_date
 from openpts.runner.device_under_test import device_under_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.requests import Answer, Apply
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.settling import SettlingRule
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
-from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Step
 from openpts.vocabulary.workload import simple_workload
 from openpts_pages.model import Verdict
 from openpts_practice.rows.benchmarks import BenchmarksConditions

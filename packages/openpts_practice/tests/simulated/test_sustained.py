@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.purpose import Purpose
+from openpts.vocabulary.facts import Purpose
 from openpts_practice.rows.profiles import BENCHMARKS
 from openpts_practice.rows.sustained import DataSheetClaim, SustainedConditions
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

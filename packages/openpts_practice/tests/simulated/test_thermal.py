@@ -9,11 +9,11 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.units import KIB, MB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_pages.model import Verdict
 from openpts_practice.thermal import ThermalConditions
 from tests.support.endurance_presets import THROTTLED_FACTOR, WRITE_COMMAND_S, write_hot_drive

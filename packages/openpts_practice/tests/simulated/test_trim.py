@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.trimmed_reads import Promise

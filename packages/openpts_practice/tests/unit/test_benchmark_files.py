@@ -15,9 +15,8 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GIB, KIB, MIB, NS_PER_S
-from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.stimulus import BlockSize
+from openpts.vocabulary.stimulus import BlockSize, ReducibleData
 from openpts_practice.rows import NAMES, BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts_practice.rows.profiles import BENCHMARKS, benchmark_of, parse_benchmark
 from tests.support.transcript import Transcript

@@ -11,12 +11,10 @@ from msgspec.structs import replace
 from scipy import stats
 
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.data import RandomData, ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
-from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import ByteAmount, Duration, RandomData, ReducibleData, Step, Stimulus
 from openpts_practice.entropy.report import (
     EntropyEffect,
     PropertyLevel,

@@ -13,14 +13,12 @@ from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.change_points import LEAST_NOISE, SHORTEST, segments_of
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import at_time_scale
 from openpts.units import GB, KIB, MB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
-from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
 from openpts_practice.fill import IdleTime
 from openpts_practice.fill.results import Returned, Trajectory, course_of, returned
 from openpts_practice.fill.script import REWRITE_STEPS, standard_conditions

@@ -11,14 +11,21 @@ from msgspec.structs import replace as with_changes
 from scipy import optimize, stats
 
 from openpts.units import GB, KIB, NS_PER_S, TB
-from openpts.vocabulary.data import RandomData, VerifiedData, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge
-from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import NOTHING, IoErrors, IoFailure, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    ByteAmount,
+    Duration,
+    RandomData,
+    Step,
+    Stimulus,
+    VerifiedData,
+    ZeroData,
+)
 from openpts_practice.lifetime import Continued, StopOn
 from openpts_practice.lifetime.results import (
     SPEED,

@@ -8,13 +8,12 @@ from msgspec.structs import replace
 from openpts.cli.procedure_options import chosen
 from openpts.fields.field import parameters_of
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, dry_run
+from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.changed_values import changed_value
 from tests.support.subject_files import with_subject
 

@@ -9,13 +9,21 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
-from openpts.vocabulary.data import DataPattern, ReducibleData, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    ByteAmount,
+    DataPattern,
+    Duration,
+    FirstOf,
+    ReducibleData,
+    Step,
+    Stimulus,
+    ZeroData,
+)
 from openpts_practice.rows.conditions import FreeSpace
 from openpts_practice.rows.precon import DriveState, PreconConditions
 from openpts_practice.rows.precon.script import order_of, standard_conditions, supported_on

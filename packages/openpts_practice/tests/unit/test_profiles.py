@@ -9,13 +9,20 @@ from msgspec.structs import replace
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
-from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purpose import Purpose
+from openpts.vocabulary.facts import Purpose
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
-from openpts.vocabulary.stimulus import ActiveRange, Step
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    ByteAmount,
+    Duration,
+    FirstOf,
+    RandomData,
+    RandomOnce,
+    Step,
+    ZeroData,
+)
 from openpts_pages.model import Verdict
 from openpts_practice.rows import BenchmarkProfile, ProfileRow
 from openpts_practice.rows.benchmarks import BenchmarksConditions

@@ -10,17 +10,22 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
 from openpts.errors import UsageError
-from openpts.parameters.contradictions import refuse_contradictions
-from openpts.parameters.overrides import Given, conditions_of
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, dry_run
+from openpts.parameters.overrides import Given, conditions_of, refuse_contradictions
+from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.units import KIB, MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ActiveRange, ClosedLoop, FixedRate, Poisson, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    ByteAmount,
+    ClosedLoop,
+    Duration,
+    FixedRate,
+    Poisson,
+    Step,
+    Stimulus,
+)
 from openpts_practice.qos import Limit, Operation, QosConditions
 from openpts_practice.qos.points import MOST_MEASUREMENTS, Bracket, Point, bracket_of, ios_for, points_of
 from openpts_practice.qos.results import contour

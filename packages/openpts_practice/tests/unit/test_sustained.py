@@ -11,11 +11,18 @@ from openpts.fields.field import parameters_of
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.units import GB, GIB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
-from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    BlockSize,
+    ByteAmount,
+    Duration,
+    FirstOf,
+    Step,
+    Stimulus,
+)
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_practice.rows import FigureUnit, ProfileRow
 from openpts_practice.rows.profiles import BENCHMARKS

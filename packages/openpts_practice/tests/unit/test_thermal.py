@@ -9,11 +9,10 @@ from msgspec.structs import replace
 
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.requests import Apply, ReadHealth
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import ByteAmount, Duration, Step
 from openpts_practice.thermal.results import (
     HeatPoint,
     ThrottlingEvidence,

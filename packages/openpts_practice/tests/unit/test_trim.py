@@ -5,15 +5,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.figures import Figures
-from openpts.analysis.latency import encode_counts
+from openpts.analysis.latency import Figures, encode_counts
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, ReadTrimmed
-from openpts.vocabulary.sample import NOTHING, OperationSample
-from openpts.vocabulary.stimulus import ActiveRange, FixedRate, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase
+from openpts.vocabulary.stimulus import ActiveRange, ByteAmount, Duration, FirstOf, FixedRate, Step, Stimulus
 from openpts_practice.trim import AFTER, BEFORE, BESIDE
 from openpts_practice.trim.results import Concurrent, Effect
 from openpts_practice.trim.script import at_scale, points, standard_conditions, supported_on

@@ -5,14 +5,12 @@ from typing import Final
 
 from openpts.record.reader import Run, StepRecord
 from openpts.units import format_block_size
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.placement import Zones
-from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.sample import Phase, StepState
+from openpts.vocabulary.stimulus import Stimulus, Zones
 from openpts_pages import cells
 from openpts_pages.kit import rows_table
 from openpts_pages.model import Block, Cell, Page, Row, Table, Verdict
-from openpts_pts.analysis.distribution import (
+from openpts_pts.shared.demand.distribution import (
     LIMIT_STANDARD_ERRORS,
     Shares,
     compare_shares,

@@ -5,8 +5,7 @@ from typing import Annotated, ClassVar
 
 from openpts.fields import usual
 from openpts.fields.conditions import Conditions, Contradictions, StepCounts
-from openpts.fields.field import Field
-from openpts.fields.kinds import DEPTH, MILLISECONDS, SECONDS, SWITCH, THREADS, count, listed, percent
+from openpts.fields.field import DEPTH, MILLISECONDS, SECONDS, SWITCH, THREADS, Field, count, listed, percent
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 

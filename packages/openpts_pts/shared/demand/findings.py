@@ -9,11 +9,10 @@ from msgspec import Struct
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.record.reader import Run, StepRecord
 from openpts.units import format_latency_ms
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
-from openpts_pts.analysis.distribution import LIMIT_STANDARD_ERRORS, has_shares, period_shares
+from openpts.vocabulary.sample import Phase, StepState
+from openpts.vocabulary.verdict import Deviation
 from openpts_pts.shared.demand.conditions import DemandConditions
+from openpts_pts.shared.demand.distribution import LIMIT_STANDARD_ERRORS, has_shares, period_shares
 from openpts_pts.shared.demand.results import analyze_demand
 from openpts_pts.shared.tracking.rounds import TrackedStep, analyze_tracking
 

@@ -9,11 +9,10 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
-from openpts.analysis.comparison import relative_standard_error_pct
-from openpts.analysis.response_times import response_times
+from openpts.analysis.latency import response_times
+from openpts.analysis.run_comparison import relative_standard_error_pct
 from openpts.analysis.uncertainty import SCATTER, budget
-from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.curve import OVER_IOPS, Curve
+from openpts.procedures.kit.content import OVER_IOPS, Curve, ReportContent
 from openpts.procedures.kit.header import (
     Rows,
     TestSection,
@@ -25,43 +24,46 @@ from openpts.procedures.kit.header import (
 from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, percentile, values_json
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_duration
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Phase, StepState
 from openpts.vocabulary.uncertainty import Component, Uncertainty
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_pages import cells, ticks
 from openpts_pages.measure import Measure, Measured, Subject, measured
 from openpts_pages.model import Page, Verdict
-from openpts_pts.analysis.distribution import period_shares
 from openpts_pts.shared.demand.access_pattern_page import access_pattern_page
-from openpts_pts.shared.demand.histogram_pages import (
+from openpts_pts.shared.demand.distribution import period_shares
+from openpts_pts.shared.demand.pages import (
+    DemandRun,
+    Names,
+    choice_sentence,
+    demand_pages,
+    demand_run,
+    points_page,
+    steady_state_sentence,
+    toio_pages,
+)
+from openpts_pts.shared.demand.results import DemandResults, PointResults
+from openpts_pts.shared.demand.rounds_pages import (
     Histogram,
     histogram_page,
     histogram_prewrite_page,
     histograms,
     measured_histogram,
+    prewrites_page,
+    variation_page,
+    variation_window_page,
 )
-from openpts_pts.shared.demand.pages import demand_pages, points_page, toio_pages
-from openpts_pts.shared.demand.results import DemandResults, PointResults
-from openpts_pts.shared.demand.rounds_pages import prewrites_page, variation_page, variation_window_page
-from openpts_pts.shared.demand.words import (
-    DemandRun,
-    Names,
-    choice_sentence,
-    demand_run,
-    steady_state_sentence,
-)
+from openpts_pts.shared.minutes_table import with_transfer_size
 from openpts_pts.shared.preparation_page import preparation_page, wipc_table
 from openpts_pts.shared.rounds.words import not_steady, red_lines, steady_rounds, summary_state
-from openpts_pts.shared.tracking.other_minutes import other_minutes_figures
 from openpts_pts.shared.tracking.pages import (
     between_verdicts,
+    other_minutes_figures,
     tracking_rounds_page,
     tracking_sentence,
     tracking_time_page,
     tracking_window_page,
 )
-from openpts_pts.shared.transfer_size import with_transfer_size
 
 _NOISE: Final = 1.5
 _MEASURED: Final = (IOPS, replace(THROUGHPUT, key="bandwidth_bytes_per_s", per=1), ART, MRT, CPU_SYS)

@@ -12,9 +12,8 @@ from msgspec.structs import replace
 
 from openpts.analysis.rounds import measurement_window
 from openpts.errors import UsageError
-from openpts.procedures.kit.standard import Standard
+from openpts.procedures.kit.ledger import Standard
 from openpts.units import KIB, NS_PER_S, format_block_size
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -25,9 +24,8 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     samples_in,
 )
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import Step, Stimulus, Stream
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step, Stimulus, Stream
 from openpts.vocabulary.workload import Workload, workload_on
 from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts_pts.shared.demand.results import OperatingPoint, PointResults, chosen_points, operating_points

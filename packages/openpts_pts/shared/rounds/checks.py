@@ -6,14 +6,13 @@ from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
 from openpts.units import KIB, format_block_size, format_duration, format_significant
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, SteadyFigure
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_pts.evidence.evidence import MINUTE_NS, Evidence, RoundRecord, at_least, last_window, lasted
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
-from openpts_pts.evidence.measured import block_size_bytes, mix_text, read_pct
 from openpts_pts.evidence.settings import active_range, stimuli
+from openpts_pts.evidence.stimulus import block_size_bytes, mix_text, read_pct
 from openpts_pts.shared.rounds.conditions import RoundConditions
 
 MOST_ROUNDS: Final = 25

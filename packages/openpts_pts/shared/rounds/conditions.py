@@ -7,12 +7,11 @@ from msgspec.structs import replace
 
 from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, Contradictions, Listed, StepCounts
-from openpts.fields.field import Field, Parameter
-from openpts.fields.kinds import ELEMENT, SECONDS, SIZE, SWITCH, WHOLE_PERCENT, listed
+from openpts.fields.field import ELEMENT, SECONDS, SIZE, SWITCH, WHOLE_PERCENT, Field, Parameter, listed
 from openpts.units import NS_PER_S
-from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import SteadyState, TrackingVariable
+from openpts.vocabulary.workload import condition_text
 
 
 def _sizes_text(sizes: tuple[int, ...]) -> str:

@@ -14,7 +14,7 @@ from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT
 from openpts.record.reader import Run, StepRecord
 from openpts.units import block_size_kib
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
 from openpts_pages import cells, ticks

@@ -9,8 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution, ios_needed
-from openpts.analysis.response_times import response_times
+from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution, ios_needed, response_times
 from openpts.analysis.rounds import (
     CompleteRound,
     MeasurementWindow,
@@ -25,13 +24,11 @@ from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
-from openpts_pts.analysis.one_pass import WINDOWS
-from openpts_pts.shared.one_pass import OnePass
+from openpts_pts.shared.one_pass import WINDOWS, OnePass
 from openpts_pts.shared.rounds.conditions import RoundConditions
 
 TAIL_PERCENTILE: Final = 99.999

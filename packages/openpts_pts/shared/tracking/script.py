@@ -7,10 +7,9 @@ tracking round k is what lies between two tracked minutes, and the tracked minut
 
 from msgspec import Struct
 
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ScriptPart, samples_in
-from openpts.vocabulary.stimulus import Step, Stimulus, Stream
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import Duration, Step, Stimulus, Stream
 from openpts_pts.shared.judged_rounds import JudgedRounds
 
 

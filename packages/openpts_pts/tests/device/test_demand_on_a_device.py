@@ -9,8 +9,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.units import MIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Phase, StepState
 from tests.support.openpts_process import openpts
 from tests.support.transcript import Golden
 

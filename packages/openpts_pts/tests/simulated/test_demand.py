@@ -6,16 +6,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.fields.conditions import Conditions
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import Conditions, at_time_scale
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Phase, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_pts.dirth import DemandIntensityConditions

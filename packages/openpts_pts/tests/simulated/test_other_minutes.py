@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_pages.model import Verdict

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Phase, StepState
 from tests.support.whole_tests import DRIVES, classes, run_whole
 
 HOUR_NS = 3600 * NS_PER_S

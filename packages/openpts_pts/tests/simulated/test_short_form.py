@@ -15,9 +15,8 @@ from openpts.errors import RunFailedError
 from openpts.record.reader import read_run
 from openpts.units import KIB, MB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, ScriptPart
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_pts.iops.script import standard_conditions
 from openpts_pts.shared.one_pass import AFTERWARDS, PASS, OnePass, condition_in_one_pass

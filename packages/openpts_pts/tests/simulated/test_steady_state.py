@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.report.summary import summarize
-from openpts.vocabulary.phase import Phase
+from openpts.report.run_part import summarize
+from openpts.vocabulary.sample import Phase
 from tests.support.one_point import STEPS_BEFORE_ROUNDS, run_one_point
 from tests.support.oracle_presets import write_oracle
 

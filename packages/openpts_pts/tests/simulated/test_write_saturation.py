@@ -10,15 +10,14 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
-from openpts.report.sources import ReportSource
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import ReportSource, default_date
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.order import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_pages.model import Report
 from openpts_pts.wsat import WriteSaturationConditions

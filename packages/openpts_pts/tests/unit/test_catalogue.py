@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_pts.conformance.catalogue import TESTS, Level, catalogue
 
 # Shall, should and may for each group of requirements, counted in the list made from the specification.

@@ -4,20 +4,19 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.response_times import ResponseTimes, response_times
+from openpts.analysis.latency import ResponseTimes, response_times
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_pages.kit import PlotName
 from openpts_pages.model import Cell, Figure, Page, Table, Verdict, points_of
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.shared.confidence_page import Applied, confidence_page
-from openpts_pts.suite import PTS
 from openpts_pts.tests.unit.test_idle_recovery import MINUTE_NS, group
 from openpts_pts.xsr import CrossStimulusConditions
-from openpts_pts.xsr.pages import transition_page
-from openpts_pts.xsr.results import analyze_cross_stimulus
+from openpts_pts.xsr.pages import analyze_cross_stimulus, transition_page
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run
 

@@ -7,19 +7,17 @@ from msgspec.structs import replace
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.data import ZeroData
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
-from openpts.vocabulary.people import People
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, Interval, Sample, StepState
-from openpts.vocabulary.stimulus import ActiveRange, Stream
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.facts import CaptureReport, People, SimulationFacts, TargetKind
+from openpts.vocabulary.sample import NOTHING, Interval, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import ActiveRange, Duration, Stream, ZeroData
+from openpts.vocabulary.verdict import Deviation
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_pts.conformance import conformance
 from openpts_pts.conformance.catalogue import TESTS, Level, by_id, catalogue
 from openpts_pts.conformance.conformance import (
+    CASES,
+    CHECKS,
     Conformance,
     ReasonKind,
     conformance_of,
@@ -27,7 +25,6 @@ from openpts_pts.conformance.conformance import (
     proofs,
     reasons,
 )
-from openpts_pts.conformance.table import CASES, CHECKS
 from openpts_pts.evidence.finding import Finding, Status, met
 from tests.support.made_up_run import made_up_run, restless_rate
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from openpts.record.reader import Run, StepRecord
 from openpts.runner.resource_check import interval_ns
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import Deviation
 from tests.support.findings import findings
 from tests.support.made_up_demand import demand_run, with_capture, with_shares_off
 from tests.support.made_up_run import made_up_run

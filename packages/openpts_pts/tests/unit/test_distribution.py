@@ -8,17 +8,16 @@ from scipy import stats
 from scipy.special import lambertw
 
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import ActiveRange, Duration, Step, Stimulus
 from openpts.vocabulary.workload import COMPOSITE, WORKLOADS
-from openpts_pts.analysis.distribution import (
+from openpts_pts.shared.demand.distribution import (
     chi_square_statistic,
     chi_square_survival,
     compare_shares,
     has_shares,
     period_shares,
 )
-from openpts_pts.analysis.one_pass import (
+from openpts_pts.shared.one_pass import (
     WINDOWS,
     amplification,
     at_rest,

@@ -11,16 +11,13 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
 from openpts.escaped_text import with_texts
-from openpts.fields.conditions import Conditions
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import Conditions, at_time_scale
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.people import People
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, OperationSample
+from openpts.vocabulary.facts import Fact, People
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_pages.model import Figure, Report, Table, points_of
 from openpts_pages.pdf import render_pdf

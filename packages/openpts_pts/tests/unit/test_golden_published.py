@@ -9,19 +9,17 @@ import yaml
 from msgspec.structs import replace as with_changes
 from scipy import stats
 
-from openpts.analysis.comparison import gain_pct, relative_standard_error_pct, share_pct
+from openpts.analysis.run_comparison import gain_pct, relative_standard_error_pct, share_pct
 from openpts.analysis.steady_state import judge
 from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, parse_size_bytes
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Measured, Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_pts.analysis.saturation import SaturationStep, analyze_saturation
+from openpts.vocabulary.sample import Measured, Phase, Sample
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.hir.results import summarize_segment
 from openpts_pts.shared.rounds.results import MatrixCell
+from openpts_pts.shared.saturation import SaturationStep, analyze_saturation
 from openpts_pts.tests.unit.trace.scenario import play
-from openpts_pts.xsr.results import analyze_cross_stimulus
+from openpts_pts.xsr.pages import analyze_cross_stimulus
 from tests import DATA
 from tests.support.interval_samples import in_turn
 from tests.support.player import Drive

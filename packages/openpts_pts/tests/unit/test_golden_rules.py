@@ -11,10 +11,8 @@ from msgspec.structs import replace
 from openpts.analysis.latency import ios_needed
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.dirth.script import standard_conditions
 from openpts_pts.shared.demand.results import (
     DemandResults,

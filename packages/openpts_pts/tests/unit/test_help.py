@@ -9,11 +9,10 @@ import click
 import pytest
 
 from openpts.cli.procedure_options import help_of
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import AssumedDrive, Ending, PlannedApply, dry_run
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts_pts.suite import PTS
+from openpts.vocabulary.sample import Phase
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.command_tree import all_commands
 
 _HEAVY = (

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from openpts.procedures.kit.ledger import deviations
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Outcome
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_pts.iops import IopsConditions
 from openpts_pts.iops import script as iops

@@ -4,7 +4,7 @@ import pytest
 
 from openpts.units import GB, MB
 from openpts_pts.tests.unit.test_idle_recovery import group
-from openpts_pts.tp.pages import last_pass
+from openpts_pts.tp.report import last_pass
 
 # Minutes: a first pass of 96 GB at 100 MB/s, a second one at 150 and 250 in turn, and the start of a third.
 RATES = [100] * 16 + [150, 250] * 4 + [700] * 2

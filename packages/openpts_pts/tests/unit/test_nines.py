@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_pts.shared.nines import histogram_ns
 from tests.support.findings import findings
 from tests.support.interval_samples import step_of

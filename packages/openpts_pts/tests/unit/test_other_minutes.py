@@ -6,11 +6,9 @@ import pytest
 
 from openpts.analysis.steady_state import window_ending_at
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_pts.shared.tracking.other_minutes import OtherMinutes, other_minutes
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts_pts.shared.tracking.pages import OtherMinutes, other_minutes
 from tests.support.interval_samples import in_turn
 from tests.support.player import Drive
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.made_up_run import made_up_run, restless_rate, telling_run
 from tests.support.page_transcript import transcript_of
 

@@ -5,14 +5,12 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.tuning import Scenario
+from openpts.vocabulary.facts import Fact, Scenario
+from openpts.vocabulary.verdict import Deviation
 from openpts_host.advice.table import ADVICE
 from openpts_pts.conformance.catalogue import GUIDES, by_id
-from openpts_pts.conformance.conformance import conformance_of, proofs
-from openpts_pts.conformance.practice import GuideStatus, all_practices, answer_of, findings, practices
-from openpts_pts.conformance.table import CHECKS
+from openpts_pts.conformance.conformance import CHECKS, conformance_of, proofs
+from openpts_pts.conformance.requirements import GuideStatus, all_practices, answer_of, findings, practices
 from openpts_pts.evidence.finding import Status
 from tests.support.made_up_run import made_up_run
 

@@ -7,14 +7,12 @@ import pytest
 from openpts.cli.procedure_options import chosen
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, dry_run, steps_of
+from openpts.planning.dry_run import AssumedDrive, Ending, dry_run, steps_of
 from openpts.procedures.kit.ledger import shortened
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_pts.suite import PTS
-from openpts_sim.cli.quick_on_simulated import quick_on_simulated
-from openpts_sim.presets import load_preset, shipped_presets
-from openpts_sim.scale import Severity, scale_concerns
+from openpts_pts.conformance.catalogue import PTS
+from openpts_sim.cli.fitting_scale import quick_on_simulated
+from openpts_sim.presets import Severity, load_preset, scale_concerns, shipped_presets
 from openpts_sim.simulated_device import size_and_scale
 from openpts_sim.simulated_target import parse_simulated_target
 

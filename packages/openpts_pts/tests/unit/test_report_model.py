@@ -5,12 +5,10 @@ from openpts.analysis.steady_state import judge
 from openpts.procedures.kit.steps import IOPS
 from openpts.record.reader import StepRecord, read_run
 from openpts.report.build import build_report
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import NOTHING, IoFailure
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import NOTHING, IoFailure, Phase, StepPlace
+from openpts.vocabulary.stimulus import Duration, Step
 from openpts_pages.model import Report, Verdict
-from openpts_pts.shared.window_page import _judgements, determination_table
+from openpts_pts.shared.steady_state_pages import _judgements, determination_table
 from tests.support.page_transcript import transcript_of
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 

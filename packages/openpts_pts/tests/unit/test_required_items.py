@@ -10,15 +10,13 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.units import KIB
-from openpts.vocabulary.data import PatternData, ReducibleData, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.placement import Segments
-from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stimulus import AccessPattern, PatternData, ReducibleData, Segments, ZeroData
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts_pages.model import Report, Table, Verdict
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.iops import IopsConditions
-from openpts_pts.suite import PTS
 from openpts_pts.xsr import CrossStimulusConditions
 from tests.support.made_up_run import made_up_run
 

@@ -12,13 +12,13 @@ from openpts.record.batch import write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.run_request import RunRequest
+from openpts.vocabulary.verdict import Deviation
 from openpts_batch.side_by_side import new_batch
 from openpts_compare.cli.verify import verify
-from openpts_pts.cli.requirements import ConformanceDocument, print_conformance
 from openpts_pts.conformance.catalogue import catalogue
 from openpts_pts.conformance.conformance import conformance_of, count_line
+from openpts_pts.conformance.requirements import ConformanceDocument, print_conformance
 from tests.support.batches import suite_entry, suite_of
 from tests.support.made_up_run import made_up_run
 from tests.support.synthetic_run import Synthetic, write_synthetic_run

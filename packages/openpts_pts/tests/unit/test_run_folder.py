@@ -22,19 +22,16 @@ from openpts.record.reader import read_manifest, read_run, stored_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter
 from openpts.report.record_files import record_files
 from openpts.run_folder_files import open_file
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     Fact,
+    People,
     PurgeReport,
     SimulationFacts,
     TargetFacts,
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.people import People
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
@@ -43,11 +40,23 @@ from openpts.vocabulary.sample import (
     IoErrors,
     IoFailure,
     OperationSample,
+    Phase,
     Sample,
+    StepPlace,
     StepState,
 )
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    BlockSize,
+    ByteAmount,
+    Duration,
+    Step,
+    Stimulus,
+    Zone,
+    Zones,
+)
+from openpts.vocabulary.verdict import Deviation
 from openpts_pts.iops.script import standard_conditions
 from tests.support.processes import die, dies, in_process
 

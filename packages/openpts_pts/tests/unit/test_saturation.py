@@ -7,11 +7,9 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from openpts_pts.analysis.saturation import (
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts_pts.shared.saturation import (
     SaturationZones,
     analyze_saturation,
     is_whole_minute,

@@ -11,7 +11,7 @@ from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report
 from openpts.units import NS_PER_S
 from openpts_pages.model import Cell, Report, Table
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.made_up_run import ended_after, made_up_run, telling_run
 from tests.support.page_transcript import transcript_of
 

@@ -18,10 +18,10 @@ from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report
 from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_pages.model import Figure, Page, Report, Table
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests import DATA
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_intervals
 from tests.support.player import Rate

@@ -7,20 +7,17 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import Interval, Sample
-from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import AccessPattern, Duration
 from openpts.vocabulary.uncertainty import Uncertainty
-from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
+from openpts.vocabulary.verdict import Better, RoundPoint, TrackingVariable
 from openpts_pages.measure import Measured
 from openpts_pages.model import Cell
-from openpts_pts.analysis.one_pass import WINDOWS
 from openpts_pts.iops.script import standard_conditions
-from openpts_pts.shared.one_pass import OnePass
+from openpts_pts.shared.one_pass import WINDOWS, OnePass
 from openpts_pts.shared.rounds.results import RoundTestResults, analyze_round_test
-from openpts_pts.shared.rounds.short_rounds import first_round, following_round
+from openpts_pts.shared.rounds.script import first_round, following_round
 from openpts_pts.shared.rounds.words import short_form_words
 from tests.support.synthetic_run import step_sample
 

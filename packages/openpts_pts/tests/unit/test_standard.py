@@ -6,18 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import at_time_scale
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, dry_run
+from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.vocabulary.data import PatternData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize, PatternData
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_pts.cbw import CompositeConditions
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.dirth import DemandIntensityConditions
-from openpts_pts.suite import PTS
 
 
 def standard(test: str) -> Any:

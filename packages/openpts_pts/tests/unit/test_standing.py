@@ -4,10 +4,10 @@ from msgspec.structs import replace
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.people import People
+from openpts.vocabulary.facts import People
+from openpts.vocabulary.verdict import Deviation
 from openpts_pages.model import Verdict
-from openpts_pts.conformance.standing import standing_of
+from openpts_pts.conformance.conformance import standing_of
 
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "60 s per step", "2 s per step", "caches weigh more")
 

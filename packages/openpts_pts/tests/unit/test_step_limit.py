@@ -8,16 +8,14 @@ from msgspec.structs import replace
 
 from openpts.cli.plan import plan_command
 from openpts.errors import UsageError
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import MOST_STEPS, Ending, dry_run
+from openpts.planning.dry_run import MOST_STEPS, AssumedDrive, Ending, dry_run
 from openpts.planning.plan import plan_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Script
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.shared.continuous import continuous
 
 YEAR_S = 365 * 24 * 3600

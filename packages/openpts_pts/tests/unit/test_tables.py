@@ -6,15 +6,14 @@ from typing import Any
 
 import pytest
 
-from openpts.cli.parameter_options import given_as_options, parameter_options
+from openpts.cli.procedure_options import given_as_options, parameter_options
 from openpts.fields.field import Parameter, fields_of, parameters_of
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.kit.ledger import RULES_OF_ALL, deviations
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_pts.conformance.catalogue import by_id
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS, by_id
 from tests.support.changed_values import CHANGED, changed_value
 
 # 13.2 (6.3), 14.2 (5.3): one at least, and no parameter gives fewer.

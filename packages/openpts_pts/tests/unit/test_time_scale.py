@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts.fields.time_scale import at_time_scale
+from openpts.fields.conditions import at_time_scale
 from openpts.vocabulary.drive_class import DriveClass
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 
 MILLISECOND_NS = 10**6
 # What 13.2 (6.1.2) and 14.2 (5.1.2) limit is a response time, and no part of the test's length.

@@ -10,10 +10,10 @@ from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Purge, Request, Script
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.workload import WORKLOADS
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.wsat import WriteSaturationConditions
 from openpts_pts.wsat.script import script as write_saturation_test
 from openpts_pts.wsat.script import standard_conditions, supported_on

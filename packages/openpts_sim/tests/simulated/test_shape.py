@@ -4,8 +4,7 @@ import pytest
 
 from openpts._native import Shape, SimulatedDrive
 from openpts.units import GB
-from openpts_sim.presets import Preset, shipped_presets
-from openpts_sim.scale import default_scale
+from openpts_sim.presets import Preset, default_scale, shipped_presets
 
 PAGE_MAPPED = [preset for preset in shipped_presets() if preset.model == "page-mapped"]
 

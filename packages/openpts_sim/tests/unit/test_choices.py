@@ -16,10 +16,17 @@ from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import Duration, IoCount
+from openpts.vocabulary.stimulus import (
+    BlockSize,
+    Duration,
+    IoCount,
+    OperationWeights,
+    Step,
+    Stimulus,
+    Zone,
+    Zones,
+)
 from openpts_sim.presets import load_preset
 from openpts_sim.simulated_engine import SimulatedDrive
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

@@ -4,9 +4,7 @@ from typing import Any
 
 import pytest
 
-from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
-from openpts.vocabulary.stimulus import ActiveRange
-from openpts.vocabulary.stop import DriveFills, Duration
+from openpts.vocabulary.stimulus import ActiveRange, DriveFills, Duration, RandomData, ReducibleData, ZeroData
 from openpts_sim.presets import Preset, load_preset, shipped_presets
 from tests.support.published_figures import Figure, Io, JumpStart, Unit, figures_of
 

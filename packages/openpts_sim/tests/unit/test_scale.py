@@ -2,14 +2,23 @@
 
 import pytest
 
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
-from openpts_sim.presets import Preset, load_preset
-from openpts_sim.scale import (
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    ByteAmount,
+    Duration,
+    FirstOf,
+    IoCount,
+    Step,
+    Stimulus,
+)
+from openpts_sim.presets import (
+    Preset,
     ScaleConcern,
     Severity,
     default_scale,
     expected_iops,
+    load_preset,
     scale_concerns,
     size_concerns,
 )

@@ -7,8 +7,7 @@ from scipy.special import lambertw
 
 from openpts._native import Shape
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Stimulus
-from openpts_sim.presets import Preset, load_preset
-from openpts_sim.scale import expected_iops
+from openpts_sim.presets import Preset, expected_iops, load_preset
 
 TB = 10**12
 

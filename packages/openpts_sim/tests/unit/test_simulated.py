@@ -16,8 +16,16 @@ from openpts.errors import UsageError
 from openpts.units import GB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.sample import Interval, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, StopRule
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    ByteAmount,
+    Duration,
+    IoCount,
+    Step,
+    Stimulus,
+    StopRule,
+)
 from openpts_sim.presets import load_preset
 from openpts_sim.simulated_engine import SimulatedDrive, SimulatedEngine
 from tests.support.endurance_presets import write_hot_drive

@@ -7,10 +7,22 @@ from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import OpenptsError, TargetError, UsageError
 from openpts.runner.resource_check import check_places
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data import DataPattern, RandomData, ReducibleData
-from openpts.vocabulary.placement import Placement, Segments, Uniform, Zone, Zones
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    BlockSize,
+    DataPattern,
+    IoCount,
+    OperationWeights,
+    Placement,
+    RandomData,
+    ReducibleData,
+    Segments,
+    Step,
+    Stimulus,
+    Uniform,
+    Zone,
+    Zones,
+)
 from openpts_sim.simulated_device import SimulatedDevice
 from openpts_sim.simulated_target import parse_simulated_target
 from tests.support.refusals import refusal

@@ -9,8 +9,16 @@ import pytest
 from numpy.typing import NDArray
 
 from openpts.units import KIB, MIB
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, DriveFills, IoCount
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    BlockSize,
+    ByteAmount,
+    DriveFills,
+    IoCount,
+    OperationWeights,
+    Step,
+    Stimulus,
+)
 from tests.support.traced_engine import PAGE, SECTOR, WHOLE, TracedRun, random_reads, run_traced
 
 CAPACITY = 80 * MIB

@@ -15,8 +15,8 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import EngineUnavailableError
 from openpts.record.reader import read_run
 from openpts.units import MIB
-from openpts.vocabulary.phase import Phase
-from openpts_fio.engine.process import find_fio
+from openpts.vocabulary.sample import Phase
+from openpts_fio.engine.engine import find_fio
 from tests.support.block_trace import BlockEvent, BlockTrace, of_event
 from tests.support.openpts_process import FIGURES, openpts, start_openpts
 from tests.support.transcript import Golden

@@ -15,11 +15,11 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.replay import Conflicts, ReplayMode
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_traces.replay import MappedZone, ReplayConditions, Unaligned
 from openpts_traces.replay.traces import Mapping, Prefill, TraceFile

@@ -16,11 +16,11 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.runner.events import RunStarted, StepFinished, StepsStarted
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.sample import Phase
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_traces.replay import ReplayConditions

@@ -15,22 +15,19 @@ from scipy import stats
 from openpts.analysis.latency import LatencyDistribution, encode_counts
 from openpts.errors import UsageError
 from openpts.fields.field import parameters_of
-from openpts.parameters.contradictions import contradictions, doubts
-from openpts.parameters.overrides import Given, conditions_of
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, dry_run
+from openpts.parameters.overrides import Given, conditions_of, contradictions, doubts
+from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.trace_schedules import SchedulePlan, prepared
 from openpts.units import GB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepPlace, StepState
 from openpts.vocabulary.stimulus import Step
 from openpts_traces.recipes import recipes
 from openpts_traces.replay import ReplayConditions
-from openpts_traces.replay.set_pages import time_over_s
-from openpts_traces.replay.set_results import passes_to_add, ratios
+from openpts_traces.replay.passes import passes_to_add, ratios
+from openpts_traces.replay.set_report import time_over_s
 from openpts_traces.replay.trace_set import full_set
 from tests.support.refusals import refusal
 

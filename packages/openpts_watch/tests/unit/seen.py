@@ -8,7 +8,7 @@ import msgspec
 from openpts.record.writer import EVENTS_NAME
 from openpts.runner import event_lines as lines
 from openpts.runner.event_lines import EventLine
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 
 HOSTILE = "S1\x1b[2J[red]</b>"
 AT = "2026-11-27T10:00:00.000Z"

@@ -12,10 +12,8 @@ from openpts.record.manifest import RunState
 from openpts.record.writer import DATABASE_NAME, EVENTS_NAME
 from openpts.runner import event_lines as lines
 from openpts.system_files import SystemRoots
-from openpts_watch.cli.attach import attach
-from openpts_watch.events_file import EventsFile
-from openpts_watch.runs_here import runs_here
-from openpts_watch.seen_run import SeenRun
+from openpts_watch.attach import attach
+from openpts_watch.runs_here import EventsFile, SeenRun, runs_here
 from openpts_watch.tests.unit.seen import AT, HOSTILE, S, in_round_seven, phase, second, started, step, write
 from openpts_watch.words import block
 from tests.support.report_cases import CASES

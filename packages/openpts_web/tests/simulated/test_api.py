@@ -16,9 +16,8 @@ from openpts_compare.gate.documents import GateDocument
 from openpts_compare.limits.limits_file import Allowed
 from openpts_web.comparing import Runs
 from openpts_web.index import Index
-from openpts_web.openapi import OPERATIONS
 from openpts_web.safety import Rules
-from openpts_web.site import Site
+from openpts_web.site import OPERATIONS, Site
 from openpts_web.tests.simulated.conftest import LOTS
 from tests.support.library_runs import TLC, made_run
 from tests.support.limited_runs import ALLOW

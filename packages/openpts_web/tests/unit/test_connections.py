@@ -30,7 +30,7 @@ safety.REQUESTS_AT_ONCE, safety._REQUESTS_PER_S = 40.0, 0.2
 import openpts_web.connections as connections
 connections.HEAD_S = float(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
-from openpts_web.cli.serve import serve
+from openpts_web.serve import serve
 serve()
 """
 

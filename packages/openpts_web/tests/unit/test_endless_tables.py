@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.errors import RecordError
+from openpts.record.database import last_step
 from openpts.record.health import TelemetryPoint
-from openpts.record.last_step import last_step
 from openpts.record.reader import Run, read_manifest, read_run, refuse_other_histograms, stored_ledger
 from openpts.record.schema import PAGE_BYTES
 from openpts.record.writer import DATABASE_NAME, RunWriter

@@ -13,11 +13,11 @@ pytest.importorskip("starlette", reason="needs openpts[web]")
 from starlette.testclient import TestClient
 
 from openpts.errors import UsageError
-from openpts_web.cli.serve import serve
 from openpts_web.comparing import Runs
 from openpts_web.control import Plans
 from openpts_web.index import Index
 from openpts_web.safety import Rules
+from openpts_web.serve import serve
 from openpts_web.site import Site
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts_web.trends import ControlLimits, TrendPoint, control_chart
+from openpts_web.queries import ControlLimits, TrendPoint, control_chart
 
 VALUES = st.lists(st.floats(0.001, 1e7), min_size=3, max_size=40)
 

@@ -40,7 +40,7 @@ pub(super) fn declared(name: &str) -> &'static Declared {
     DECLARED.get(name).unwrap_or_else(|| panic!("no table {name}"))
 }
 
-/// A page, as far as it is to be filled in. `packages/openpts_nvme/logs/declaration.py` says what each key means.
+/// A page, as far as it is to be filled in. `packages/openpts_nvme/logs/page.py` says what each key means.
 #[derive(Debug, Deserialize)]
 pub(super) struct Declared {
     name: String,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import PATH, argument, flag, option, with_options
-from openpts.cli.printed_document import print_document
+from openpts.cli.standard_streams import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.vocabulary.document import Document

@@ -20,7 +20,7 @@ from openpts.device.guard.guard import open_contents
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
 from openpts.units import GB
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts_sim.presets import load_preset
 from openpts_sim.simulated_device import check_faults, size_and_scale
 from openpts_sim.simulated_target import DEFAULT_SEED, DriveHistory, SimulatedTarget

@@ -18,7 +18,7 @@ from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts_testbench.serve import serve_drive
 from tests.support.refusals import assert_refused, hold, hold_in_namespace, hold_in_thread, hold_mapped
 from tests.support.served_drive import order, served
@@ -225,7 +225,7 @@ def test_a_file_on_an_overlay_whose_layers_are_out_of_sight(
     """As in a container: the file below may be in use by the host. A file that is made now can't be."""
     _mounted(["-t", "tmpfs", "tmpfs"], image.parent, run, cleanup)
     # A mount namespace that another test made a moment ago still shows the layer.
-    monkeypatch.setattr("openpts.device.guard.overlay.other_roots", lambda _roots: ())
+    monkeypatch.setattr("openpts.device.guard.usage.other_roots", lambda _roots: ())
     target = FileTarget(overlaid, 16 * MIB)
     for ask in (
         lambda: check(target, roots),

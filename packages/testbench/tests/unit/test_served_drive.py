@@ -14,7 +14,7 @@ from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError, UsageError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts_sim.presets import load_preset
 from openpts_testbench.serve import checked_address, is_loopback, serve_drive
 from openpts_testbench.served_drive import Faults, ServedDrive

@@ -1,19 +1,19 @@
-"""Energy of each part of a run: the measures, and the page with their table."""
+"""Energy and media writes of each part of a run: the measures, and their pages."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
 from msgspec import Struct
 
-from openpts.procedures.kit.drive_work.work import DriveWork, PhaseWork
+from openpts.procedures.kit.drive_work.work import DriveWork, PhaseWork, WorkSpan
 from openpts.record.reader import StepRecord
-from openpts.units import NS_PER_S
-from openpts.vocabulary.better import Better
+from openpts.units import GB, MB, NS_PER_S
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells
 from openpts_pages.kit import Col, table
 from openpts_pages.measure import Measure, Measured, Subject, key_of
-from openpts_pages.model import Cell, Page, Verdict
+from openpts_pages.model import Block, Cell, Page, Verdict
 
 _ABSENT: Final = "too few samples"
 NO_METER: Final = "nothing metered the drive: see --power-command"
@@ -181,3 +181,194 @@ def energy_page(work: DriveWork, prefix: str) -> Page | None:
     )
     source = Verdict(f"Power of the drive: {work.meter[1]}, integrated over each step.")
     return Page(page_id, "Energy", (source, shown), mandatory=False)
+
+
+class MediaWrites(Struct, frozen=True):
+    """Stretches of the same kind together, such as all rests of a length.
+
+    ``logged`` is the drive's own account of all of them in one, where it has one: its log of the run.
+    """
+
+    name: str
+    stretches: tuple[WorkSpan, ...]
+    logged: WorkSpan | None = None
+
+    @classmethod
+    def of_run(cls, work: DriveWork) -> "MediaWrites":
+        """All of a run."""
+        return cls("Whole run", work.stretches, work.logged)
+
+    @property
+    def host_bytes(self) -> float:
+        """Written by the host."""
+        return sum(stretch.host_bytes for stretch in self._accounts)
+
+    @property
+    def media_bytes(self) -> float:
+        """Written to the media."""
+        return sum(stretch.media_bytes for stretch in self._accounts)
+
+    @property
+    def _accounts(self) -> tuple[WorkSpan, ...]:
+        return (self.logged,) if self.logged else self.stretches
+
+    @property
+    def idle_ns(self) -> int:
+        """How long the host was idle."""
+        return sum(stretch.idle_ns for stretch in self.stretches)
+
+    @property
+    def background_bytes(self) -> float:
+        """Written to the media in rests."""
+        return sum(stretch.media_bytes for stretch in self.stretches if stretch.is_rest)
+
+    @property
+    def rate_mb_per_s(self) -> float | None:
+        """Written to the media while the host was idle, in MB/s."""
+        return self.media_bytes * NS_PER_S / self.idle_ns / MB if self.idle_ns else None
+
+    @property
+    def amplification(self) -> float | None:
+        """Bytes written to the media per byte of the host; None where it wrote none."""
+        return self.media_bytes / self.host_bytes if self.host_bytes else None
+
+    @property
+    def foreground_pct(self) -> float | None:
+        """Share of the writes to the media that came while the host was at work."""
+        in_steps = sum(stretch.media_bytes for stretch in self.stretches)
+        return 100 * (1 - self.background_bytes / in_steps) if in_steps else None
+
+
+_AMPLIFICATION: Final = Measure[MediaWrites](
+    "write_amplification",
+    "{name}, write amplification",
+    "",
+    lambda writes: writes.amplification,
+    better=Better.LOWER,
+    decimals=3,
+    of_steady_state=False,
+    on_cover=False,
+)
+_OF_WHOLE: Final = (
+    _AMPLIFICATION,
+    Measure[MediaWrites](
+        "foreground_pct",
+        "{name}, share of media writes under host I/O",
+        "%",
+        lambda writes: writes.foreground_pct,
+        better=Better.UNJUDGED,
+        decimals=1,
+        of_steady_state=False,
+        on_cover=False,
+    ),
+)
+_BACKGROUND: Final = Measure[MediaWrites](
+    "background_mb_per_s",
+    "{name}, background media writes",
+    "MB/s",
+    lambda writes: writes.rate_mb_per_s,
+    better=Better.UNJUDGED,
+    decimals=1,
+    of_steady_state=False,
+    on_cover=False,
+)
+
+
+def media_measures(work: DriveWork) -> Iterator[Measured]:
+    """Of the entire run, of all rests, and of each part; none where writes to the media are not known."""
+    if not work.stretches:
+        return
+    whole = MediaWrites.of_run(work)
+    yield from (measure.of(whole, Subject(whole.name, "media")) for measure in _OF_WHOLE)
+    if rests := [stretch for stretch in work.stretches if stretch.is_rest]:
+        yield _BACKGROUND.of(MediaWrites("All rests", tuple(rests)), Subject("All rests", "media.rests"))
+    for writes in _loads(work):
+        yield _of_part(_AMPLIFICATION, writes)
+    for writes in _rests(work):
+        yield _of_part(_BACKGROUND, writes)
+
+
+def _of_part(measure: Measure[MediaWrites], writes: MediaWrites) -> Measured:
+    return replace(measure, is_key=False).of(writes, Subject(writes.name, f"media.{key_of(writes.name)}"))
+
+
+def _grouped(named: Iterable[tuple[str, WorkSpan]]) -> tuple[MediaWrites, ...]:
+    groups: dict[str, list[WorkSpan]] = {}
+    for name, stretch in named:
+        groups.setdefault(name, []).append(stretch)
+    return tuple(MediaWrites(name, tuple(stretches)) for name, stretches in groups.items())
+
+
+def _loads(work: DriveWork) -> tuple[MediaWrites, ...]:
+    """By part, where the host wrote."""
+    return _grouped((work.name_of(stretch.steps), stretch) for stretch in work.stretches if stretch.is_load)
+
+
+def _rests(work: DriveWork) -> tuple[MediaWrites, ...]:
+    """By part and length: a rest of 5 s does other work than one of half an hour."""
+    return _grouped(
+        (f"{work.name_of(stretch.steps)}, {stretch.idle_ns / NS_PER_S:g} s", stretch)
+        for stretch in work.stretches
+        if stretch.is_rest
+    )
+
+
+def media_page(work: DriveWork, prefix: str) -> Page | None:
+    """Write amplification by part and background work by rest; None where neither is known."""
+    if not work.stretches:
+        return None
+    page_id = f"{prefix}-media-writes"
+    whole = MediaWrites.of_run(work)
+    blocks: list[Block] = [Verdict(_sentence(whole))]
+    if loads := _loads(work):
+        blocks.append(_loads_table(page_id, loads))
+    if rests := _rests(work):
+        blocks.append(_rests_table(page_id, rests))
+    return Page(page_id, "Write Amplification and Background Work", tuple(blocks), mandatory=False)
+
+
+def _sentence(whole: MediaWrites) -> str:
+    if whole.amplification is None or whole.foreground_pct is None:
+        return f"Written to the media: {cells.fixed(whole.media_bytes / GB, 3)} GB; the host wrote nothing."
+    foreground = (
+        f"{cells.fixed(whole.foreground_pct, 1)} % of the media writes came while the host was at work; "
+        f"{cells.fixed(whole.background_bytes / GB, 3)} GB were background work while it was idle."
+        if whole.idle_ns
+        else "The host was never idle: what the drive did on its own is in them."
+    )
+    return (
+        f"Write amplification {cells.fixed(whole.amplification, 3)}: the host wrote "
+        f"{cells.fixed(whole.host_bytes / GB, 3)} GB, the media {cells.fixed(whole.media_bytes / GB, 3)} GB. "
+        f"{foreground}"
+    )
+
+
+def _loads_table(page_id: str, loads: Sequence[MediaWrites]) -> Block:
+    return table(
+        f"{page_id}-loads",
+        "Write amplification of each part",
+        Col("Part", lambda one: Cell(one.name), align="left", width=2.6),
+        (
+            Col("Host wrote (GB)", lambda one: cells.number(one.host_bytes / GB, 3)),
+            Col("Media written (GB)", lambda one: cells.number(one.media_bytes / GB, 3)),
+            Col("Write amplification", lambda one: cells.number_or("no write", one.amplification, 3)),
+        ),
+        loads,
+        note="Between two readings of the drive's log, or by step where a drive reports more. I/Os that "
+        "count in no step are in both. Work that a drive puts off is in the part in which it is done.",
+    )
+
+
+def _rests_table(page_id: str, rests: Sequence[MediaWrites]) -> Block:
+    return table(
+        f"{page_id}-rests",
+        "Background work: written to the media while the host was idle",
+        Col("Rest", lambda one: Cell(one.name), align="left", width=2.6),
+        (
+            Col("Times", lambda one: cells.count(len(one.stretches))),
+            Col("Idle (s)", lambda one: cells.number(one.idle_ns / NS_PER_S, 1)),
+            Col("Media written (GB)", lambda one: cells.number(one.media_bytes / GB, 3)),
+            Col("Background (MB/s)", lambda one: cells.number_or("not idle", one.rate_mb_per_s, 1)),
+        ),
+        rests,
+    )

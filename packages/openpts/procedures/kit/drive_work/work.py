@@ -8,9 +8,15 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.clock_offset import clock_offset
-from openpts.analysis.energy import CounterMeter, Drawn, Meter, WattMeter, counter_change
-from openpts.analysis.health_change import fine_change
+from openpts.analysis.drive_work import (
+    CounterMeter,
+    Drawn,
+    Meter,
+    WattMeter,
+    clock_offset,
+    counter_change,
+    fine_change,
+)
 from openpts.fields.readers import data_word
 from openpts.record.health import (
     DRIVE_POWER,
@@ -23,8 +29,16 @@ from openpts.record.health import (
 )
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.phase import Phase, StepPlace, phase_text
-from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample, StepState
+from openpts.vocabulary.sample import (
+    DRIVE_ENERGY,
+    DRIVE_HOST_WRITES,
+    DRIVE_MEDIA_WRITES,
+    Phase,
+    Sample,
+    StepPlace,
+    StepState,
+    phase_text,
+)
 from openpts_pages.texts import capitalised
 
 # Less of the time than that says nothing of the whole.

@@ -7,22 +7,32 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openpts.analysis.dips import Dip, dips_of
+from openpts.analysis.change_points import Dip, dips_of
 from openpts.analysis.host_limits import (
+    RULES,
+    HostLimit,
     late_streams,
     lateness,
     limited_by_host,
+    limits_of,
+    marks_of,
     processors_full,
+    rule_of,
     threads_busy_pct,
 )
-from openpts.analysis.limited_seconds import RULES, HostLimit, limits_of, marks_of, rule_of
 from openpts.record.health import TelemetrySeries
 from openpts.runner.step_faults import disturbance_deviations, host_texts
 from openpts.units import NS_PER_S
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import CpuShares, OperationSample, Sample, StepState, StreamSample
-from openpts.vocabulary.stimulus import Step, Stream
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import (
+    CpuShares,
+    OperationSample,
+    Phase,
+    Sample,
+    StepPlace,
+    StepState,
+    StreamSample,
+)
+from openpts.vocabulary.stimulus import Duration, Step, Stream
 from tests.support.stream_runs import READER, WRITER
 
 PLACE = StepPlace(1, Phase.ROUND, 1, 0)

@@ -14,8 +14,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
-from openpts.analysis.latency import LatencyDistribution, encode_counts
-from openpts.analysis.response_times import log_bins, recorded_ios, response_times
+from openpts.analysis.latency import (
+    LatencyDistribution,
+    encode_counts,
+    log_bins,
+    recorded_ios,
+    response_times,
+)
 from openpts.vocabulary.sample import NOTHING
 from tests.support.interval_samples import step_of
 

@@ -14,8 +14,7 @@ from openpts.analysis.steady_state import judge, window_ending_at
 from openpts.procedures.kit.steps import IOPS
 from openpts.vocabulary import verdict as verdict_module
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, OperationWeights, Step
-from openpts.vocabulary.stop import Duration, SteadyFigure
+from openpts.vocabulary.stimulus import AccessPattern, Duration, OperationWeights, SteadyFigure, Step
 from openpts.vocabulary.verdict import TrackingVariable
 from tests import DATA
 from tests.support.synthetic_run import BLOCK_SIZES, READ_PCTS, TRACKING, step_sample

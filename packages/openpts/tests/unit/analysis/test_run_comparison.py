@@ -12,28 +12,31 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from openpts.analysis import ratio
-from openpts.analysis.comparison import FALSE_ALARM_LIMIT, holm
 from openpts.analysis.ratio import (
     ErrorRule,
     alarm_probability,
     chance_of,
+    critical_value,
     found_ratio,
     pooled_spread,
     ratio_of,
     spread_pct,
 )
 from openpts.analysis.run_comparison import (
+    FALSE_ALARM_LIMIT,
     ComparisonOutcome,
+    Made,
     Quality,
     RunSet,
     SetComparison,
     SetRule,
     advantage_pct,
+    are_apart,
     compare_lines,
+    drift_chance,
+    holm,
 )
-from openpts.analysis.sessions import Made, are_apart, drift_chance
-from openpts.analysis.student_t import critical_value
-from openpts.vocabulary.better import Better
+from openpts.vocabulary.verdict import Better
 from tests import DATA
 
 SOLIDIGM = yaml.safe_load((DATA / "published/drives.yaml").read_text())["solidigm"]

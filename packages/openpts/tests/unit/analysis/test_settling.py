@@ -5,8 +5,7 @@ import math
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.energy import CounterMeter, Drawn, WattMeter
-from openpts.analysis.health_change import change, write_amplification
+from openpts.analysis.drive_work import CounterMeter, Drawn, WattMeter, change, write_amplification
 from openpts.analysis.settling import IdleObservation, judge
 from openpts.units import GIB, MB, NS_PER_S
 from openpts.vocabulary.settling import SettlingRule

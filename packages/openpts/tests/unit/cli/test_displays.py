@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from openpts.cli import run_display
-from openpts.cli.run_display import PlainLog, live_display, render_panel, shown_on
+from openpts.cli import run_order as run_display
+from openpts.cli.run_order import PlainLog, live_display, render_panel, shown_on
 from openpts.device.write_cache_control import WRITE_CACHE
 from openpts.engine.contract import OutstandingIo
 from openpts.journal import Entry, Owner
@@ -25,11 +25,10 @@ from openpts.runner.events import (
 from openpts.runner.healing import Healing
 from openpts.runner.progress import RunProgress
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, PurgeAttempt, PurgeReport
 from openpts.vocabulary.requests import CycleFinished, Outcome
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts.vocabulary.verdict import Deviation
 from tests.support.told_run import (
     POINT,
     SIMULATED,

@@ -13,7 +13,7 @@ from openpts.errors import UsageError
 from openpts.parameters.plan_file import parse_plan
 from openpts.parameters.shipped_plans import shipped_names, shipped_plan
 from openpts.units import KIB
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.refusals import refusal
 
 SIZES = (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)

@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.help_order import together
+from openpts.cli.commands_on_demand import together
 from openpts.cli.number_types import EnduranceBytes
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run_order import telemetry_of
@@ -15,16 +15,11 @@ from openpts.cli.run_words import labels_of
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
 from openpts.procedures.registry import PROCEDURES
-from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import DescribedDrive, TargetFacts, TargetKind
-from openpts.vocabulary.people import People
-from openpts.vocabulary.placement import Segments
+from openpts.vocabulary.facts import DescribedDrive, People, Purpose, Scenario, TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.purpose import Purpose
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize
-from openpts.vocabulary.tuning import Scenario
-from openpts_pts.suite import PTS
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize, ReducibleData, Segments
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.refusals import refusal
 
 PLAN = """\

@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.device.file_system import check_file_system, device_below, find_mount
-from openpts.device.guard.overlay import stored_at
-from openpts.device.targets import allocation
-from openpts.device.targets.allocation import allocate_fully
+from openpts.device.block_device import check_file_system, device_below, find_mount
+from openpts.device.guard.usage import stored_at
+from openpts.device.targets import scratch_file as allocation
+from openpts.device.targets.scratch_file import allocate_fully
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
-from openpts_app.returning_drive import returning_device
+from openpts.vocabulary.purge import Consent
+from openpts_app.drivers.power_cut import returning_device
 
 
 @pytest.fixture
@@ -139,8 +139,8 @@ def test_a_file_that_is_opened_again_after_a_power_cut_is_refused_before_it(tmp_
     found = find_mount(tmp_path, SystemRoots())
     assert found is not None
     overlay = replace(found, fs_type="overlay", super_options="lowerdir=/")
-    monkeypatch.setattr("openpts.device.guard.overlay.find_mount", lambda *_: overlay)
-    monkeypatch.setattr("openpts.device.guard.overlay.other_roots", lambda _roots: ())
+    monkeypatch.setattr("openpts.device.guard.usage.find_mount", lambda *_: overlay)
+    monkeypatch.setattr("openpts.device.guard.usage.other_roots", lambda _roots: ())
     file = tmp_path / "new"
     with (
         pytest.raises(RefusedError, match=r"refused \[overlay\]"),

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.identity.interface import hardware_folder, host_bus_adapter, interface
-from openpts.device.identity.media import media
+from openpts.device.identity.interface import hardware_folder, host_bus_adapter, interface, media
 from openpts.device.link.pcie import Link, pci_functions, pcie_link
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.errors import TargetError

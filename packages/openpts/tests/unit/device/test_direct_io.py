@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.targets import direct_io
-from openpts.device.targets.direct_io import file_sector_bytes, switch_to_direct_io
+from openpts.device.targets import reading as direct_io
+from openpts.device.targets.reading import file_sector_bytes, switch_to_direct_io
 from openpts.errors import TargetError
 
 

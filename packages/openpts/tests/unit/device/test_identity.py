@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity import identity
-from openpts.device.identity.drive_name import serial_number, unit_serial_number
+from openpts.device.identity.ata_identify import serial_number, unit_serial_number
 from openpts.device.identity.identity import dut_facts
 from openpts.device.nvme.nvme_identify import parse_identify_controller
 from openpts.errors import TargetError

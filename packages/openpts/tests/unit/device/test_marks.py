@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.purge.proof import MARKED_PLACES, choose_places, count_changed, write_marks
+from openpts.device.purge.purge import MARKED_PLACES, choose_places, count_changed, write_marks
 
 
 @given(st.integers(65, 10**10), st.sampled_from([512, 4096]), st.integers(0, 511))

@@ -10,9 +10,8 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge import discard as discard_module
-from openpts.device.purge import file_blocks
-from openpts.device.purge.proof import SampledSectors
-from openpts.device.purge.purge import PurgeClock, no_purge, purge
+from openpts.device.purge import discard as file_blocks
+from openpts.device.purge.purge import PurgeClock, SampledSectors, no_purge, purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
 from openpts.system_files import SystemRoots

@@ -9,10 +9,8 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge import purge as purge_module
-from openpts.device.purge.choose import ChosenMethods, choose
-from openpts.device.purge.method import Capability, Progress
-from openpts.device.purge.methods import Unusable, methods
-from openpts.device.purge.overwrite import Overwrite
+from openpts.device.purge.discard import Overwrite
+from openpts.device.purge.methods import Capability, ChosenMethods, Progress, Unusable, choose, methods
 from openpts.device.purge.purge import purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, RefusedError, UsageError

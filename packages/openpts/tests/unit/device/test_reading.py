@@ -55,7 +55,7 @@ def test_a_size_is_a_claim_that_must_hold(file) -> None:
 def test_a_file_without_a_sector_can_not_be_read(tmp_path, size_bytes, is_told, monkeypatch) -> None:
     """Also where the kernel tells no alignment, as of overlays, and it is tried by reads."""
     if not is_told:
-        monkeypatch.setattr("openpts.device.targets.direct_io.direct_io_alignment_bytes", lambda _: None)
+        monkeypatch.setattr("openpts.device.targets.reading.direct_io_alignment_bytes", lambda _: None)
     path = tmp_path / "tiny"
     path.write_bytes(bytes(size_bytes))
     with (

@@ -12,24 +12,26 @@ from msgspec.structs import replace
 
 from openpts import programs
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard import guard, rules, signatures
+from openpts.device.guard import guard, rules
+from openpts.device.guard import rules as signatures
 from openpts.device.guard.claims import Claim, ClaimKind
-from openpts.device.guard.consent import unconfirmed
 from openpts.device.guard.guard import check_drive
 from openpts.device.guard.rules import (
     QUIET_RULES,
     RULES_AT_THE_DOOR,
     SECURITY_RULE,
     SIGNATURE_RULE,
+    SignatureSearchError,
+    find_signatures,
     quiet_refusals,
     refuse,
+    unconfirmed,
 )
-from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from tests import ROOT
 from tests.support.held_drive import give_node
 

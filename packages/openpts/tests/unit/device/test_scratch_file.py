@@ -15,15 +15,14 @@ import pytest
 from openpts.device.guard.claims import Claim, ClaimKind
 from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.usage import Usage
-from openpts.device.targets.file_mark import FileUse
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.scratch_file import file_refusals
+from openpts.device.targets.scratch_file import FileUse, file_refusals
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
-from openpts.vocabulary.consent import Consent
 from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.purge import Consent
 
 pytestmark = [pytest.mark.on_disk, pytest.mark.needs("files")]
 
@@ -226,7 +225,7 @@ def test_a_mark_that_says_nothing_counts_for_nothing(path) -> None:
 # takes a file, writes to it if told so, and is killed there
 _KILLED = """
 import os, signal, sys
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import FileTarget
 from openpts.system_files import SystemRoots

@@ -7,8 +7,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard import usage
-from openpts.device.guard.claims import ClaimKind, NamedFile
-from openpts.device.guard.open_nodes import drives_behind
+from openpts.device.guard.claims import ClaimKind, NamedFile, drives_behind
 from openpts.device.guard.usage import read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import Mount, SystemRoots, read_mounts

@@ -13,8 +13,7 @@ from openpts.errors import EngineUnavailableError, UsageError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, IoCount, Step, Stimulus
 
 pytestmark = pytest.mark.on_disk
 

@@ -26,7 +26,7 @@ from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import EngineUnavailableError
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import IoCount
 
 descriptor, limit, soft, hard, path, tc, qd, block_size_bytes = map(eval, sys.argv[1:])
 resource.setrlimit(limit, (soft, hard))

@@ -14,41 +14,44 @@ from openpts.engine.native import NativeEngine
 from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
 from openpts.errors import EngineUnavailableError
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data import (
-    DataPattern,
-    PatternData,
-    RandomOnce,
-    ReducibleData,
-    VerifiedData,
-    ZeroData,
-)
 from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
-from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import (
     AccessPattern,
     ActiveRange,
     BlockSize,
     Burst,
-    DutyCycle,
-    FixedRate,
-    OperationWeights,
-    Pacing,
-    Poisson,
-    Step,
-    Stimulus,
-    Stream,
-    ThinkTime,
-)
-from openpts.vocabulary.stop import (
     ByteAmount,
+    DataPattern,
     DriveFills,
     Duration,
+    DutyCycle,
     FirstOf,
+    FixedRate,
     IoCount,
+    Normal,
+    OperationWeights,
+    Pacing,
+    Pareto,
+    PatternData,
+    Placement,
+    Poisson,
+    RandomOnce,
+    ReducibleData,
+    Segments,
     Steady,
     SteadyFigure,
+    Step,
+    Stimulus,
     StopRule,
+    Stream,
+    ThinkTime,
+    UniqueLbas,
+    VerifiedData,
+    ZeroData,
+    Zipf,
+    Zone,
+    Zones,
 )
 from tests.support.refusals import refusal
 

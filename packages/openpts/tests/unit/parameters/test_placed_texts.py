@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.config_files.source_position import Path, PlacedError, SourcePosition
+from openpts.config_files.schema_errors import Path, PlacedError, SourcePosition
 from openpts.config_files.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 

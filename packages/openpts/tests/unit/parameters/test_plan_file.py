@@ -17,17 +17,15 @@ from docs.schema_files import PLAN
 from openpts.config_files.toml_text import read_toml
 from openpts.errors import UsageError
 from openpts.fields.field import parameters_of
-from openpts.parameters.contradictions import contradictions
-from openpts.parameters.overrides import conditions_of
+from openpts.parameters.overrides import conditions_of, contradictions
 from openpts.parameters.plan_file import Plan, WrittenFileError, parse_plan, plan_schema, read_plan
 from openpts.parameters.shipped_plans import shipped_names
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize
-from openpts_pts.suite import PTS
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize, Zone, Zones
+from openpts_pts.conformance.catalogue import PTS
 from tests import ROOT
 from tests.support.changed_values import changed_value
 

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import AssumedDrive, Ending, PlannedApply, dry_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Duration, Stimulus
 
 if TYPE_CHECKING:
     from openpts.fields.conditions import Conditions

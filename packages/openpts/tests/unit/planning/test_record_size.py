@@ -2,13 +2,11 @@
 
 import pytest
 
-from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import PlannedApply, capture_bytes, record_bytes
+from openpts.planning.dry_run import AssumedDrive, PlannedApply, capture_bytes, record_bytes
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from tests.support.one_point import run_one_point
 
 

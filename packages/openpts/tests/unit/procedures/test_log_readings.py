@@ -1,11 +1,10 @@
 """Where a script's declared phases make the drive's log be read."""
 
 from openpts.procedures.kit.procedure import with_log_readings
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Request, Script, health_in
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import Duration, Step
 
 IDLE = Step.of(None, Duration(10**9))
 READING = HealthReading("a log")

@@ -1,7 +1,6 @@
 """Steps as a table: what is selected, pivoted and summarized of samples, and what metrics make of it."""
 
-from openpts.analysis.figures import Figures
-from openpts.analysis.latency import encode_counts
+from openpts.analysis.latency import Figures, encode_counts
 from openpts.procedures.kit.steps import (
     IOPS,
     IOS,

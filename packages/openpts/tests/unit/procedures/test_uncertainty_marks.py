@@ -9,8 +9,7 @@ from msgspec.structs import replace
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.uncertainty import Uncertainty
 from openpts_pages.measure import Measured, measure_figures

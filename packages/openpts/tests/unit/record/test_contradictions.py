@@ -15,10 +15,8 @@ from openpts.record.contradictions import refuse_contradictions
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.units import KIB
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.placement import Zone, Zones
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus, Stream
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepPlace
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus, Stream, Zone, Zones
 from tests.support.shortened_runs import SMALL, shortened_run
 
 FIRST_ROUND = "step_id = (SELECT min(step_id) FROM step WHERE part = 'round')"

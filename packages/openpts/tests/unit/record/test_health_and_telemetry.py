@@ -11,10 +11,8 @@ from msgspec.structs import replace as with_changes
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import RunWriter
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, Interval, Sample
+from openpts.vocabulary.facts import Fact, HealthReading
+from openpts.vocabulary.sample import NOTHING, Interval, Phase, Sample
 from openpts_pts.tests.unit.test_run_folder import manifest, round_place, sample
 from tests.support.vocabulary_values import FLOATS, INTEGERS, TEXTS, values_of
 

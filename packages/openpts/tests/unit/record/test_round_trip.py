@@ -24,14 +24,19 @@ from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run, stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.units import NS_PER_S
-from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.facts import PurgeReport
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.placement import Placement
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.sample import NOTHING, Interval, IoErrors, Measured, Sample, StepState
-from openpts.vocabulary.stimulus import Pacing, Step, Stimulus
-from openpts.vocabulary.stop import Duration, StopRule
+from openpts.vocabulary.sample import (
+    NOTHING,
+    Interval,
+    IoErrors,
+    Measured,
+    Phase,
+    Sample,
+    StepPlace,
+    StepState,
+)
+from openpts.vocabulary.stimulus import DataPattern, Duration, Pacing, Placement, Step, Stimulus, StopRule
 from openpts_pts.tests.unit.test_run_folder import manifest, sample
 from tests.support.made_up_run import made_up_run
 from tests.support.processes import in_process
@@ -141,7 +146,7 @@ def test_a_test_may_have_sections_that_openpts_does_not_know(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = manifest().conditions.test
-    with_laps = replace(PROCEDURES[name], sections={"laps": "openpts.vocabulary.phase:StepPlace"})
+    with_laps = replace(PROCEDURES[name], sections={"laps": "openpts.vocabulary.sample:StepPlace"})
     monkeypatch.setattr("openpts.record.manifest.procedure_of", lambda _test: with_laps)
     manifest_of.cache_clear()
     laps = (StepPlace(1, Phase.ROUND, 1, 0), StepPlace(1, Phase.ROUND, 2, 0))

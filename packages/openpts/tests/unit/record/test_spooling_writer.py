@@ -22,12 +22,12 @@ from openpts.record.reader import Run, read_run
 from openpts.record.schema import PAGE_BYTES, REPEATED
 from openpts.record.spooling_writer import Reserve, SpoolingWriter
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.runner.close_run import closing_record
 from openpts.runner.events import Event, RunEnded
+from openpts.runner.run import closing_record
 from openpts.temporary_folder import temporary_folder
 from openpts.units import MIB
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import Phase, StepPlace
+from openpts.vocabulary.verdict import Deviation
 from openpts_batch.in_turn import _state
 from openpts_pts.tests.unit.test_run_folder import manifest, round_place, sample
 from tests.support.live_bench import step

@@ -15,10 +15,9 @@ from openpts.errors import RecordError
 from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.replay import ReplayedRequest
-from openpts.runner.restored_drive import repeat
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.runner.resumed_run import repeat
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Phase, Sample, StepPlace, StepState
 from openpts.vocabulary.stimulus import Stream
 from tests.support.frame_rows import as_rows
 from tests.support.stream_runs import BESIDE, DELAYED, ENDING, PLAIN, READER, STEPS, engine, measured, stored

@@ -7,7 +7,7 @@ from openpts.errors import RecordError
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
-from openpts.report.merge import merged_page
+from openpts.report.run_part import merged_page
 from openpts_pages.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict
 from tests.support.made_up_run import made_up_run
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from openpts.kept_files import KeptKind
-from openpts.report import kept_parts, write
-from openpts.report.kept_parts import PARTS, part_digest
-from openpts.report.part_reader import RequestedPart
+from openpts.report import part_reader as kept_parts
+from openpts.report import write
+from openpts.report.part_reader import PARTS, RequestedPart, part_digest
 from openpts.report.record_files import record_files
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report, write_report
-from openpts_compare.report.rederive import differences, read_report
+from openpts_compare.verification import differences, read_report
 from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.report_cases import Reports
 

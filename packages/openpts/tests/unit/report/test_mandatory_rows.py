@@ -15,8 +15,8 @@ from openpts.procedures.kit.standing import Standing
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.report.build import build_report
 from openpts.report.run_part import missing_plots
-from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.verdict import Deviation
 from openpts_pages.model import Figure, Page, Report, Section, Table
 from tests.support.made_up_run import made_up_run
 

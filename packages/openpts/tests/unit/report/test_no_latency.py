@@ -13,8 +13,8 @@ from openpts.analysis.latency import encode_counts
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts.report.cover_page import lead_figure
 from openpts.report.run_part import RunPart, part_of
-from openpts.report.trend_figures import lead_figure
 from openpts.vocabulary.sample import OperationSample
 from openpts_pages import ticks
 from openpts_pages.model import Axis, Figure

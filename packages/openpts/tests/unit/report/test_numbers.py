@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from openpts.escaped_text import visible_line
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
-from openpts.report.plain_words import card_words, plain_words
-from openpts.vocabulary.better import Better
+from openpts.report.cover_page import card_words, plain_words
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells, ticks
 from openpts_pages.measure import NO_STEADY_STATE, Measured
 from openpts_pages.model import Cell
-from openpts_pages.plots.font_metrics import showable_json
-from openpts_pages.plots.line_labels import _apart
+from openpts_pages.plots.axes import _apart
+from openpts_pages.plots.theme import showable_json
 from openpts_pages.texts import brief
 from tests.support.made_up_run import made_up_run, restless_rate
 

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.purpose import BiosSetting, LatestFirmware, Purpose
+from openpts.vocabulary.facts import BiosSetting, Fact, LatestFirmware, Purpose
 from openpts_pages.model import Report, Table
 from tests.support.made_up_run import made_up_run
 

@@ -5,8 +5,8 @@ from msgspec.structs import replace
 
 from openpts.record.reader import in_visible_texts, read_run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
 from openpts.vocabulary.facts import Fact
 from openpts_pages.html import render_html
 from openpts_pages.model import Table

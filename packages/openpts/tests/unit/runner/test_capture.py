@@ -11,14 +11,19 @@ from msgspec.structs import replace
 from openpts.engine.options import CaptureSettings, CaptureSummary
 from openpts.errors import RecordError, RunFailedError
 from openpts.record.writer import RunWriter
-from openpts.runner.close_run import kept_capture, place_for_capture
-from openpts.runner.data_check import SAMPLED_BYTES, checked, data_checks, sample_of
-from openpts.runner.preparation import Preparation
-from openpts.vocabulary.data import RandomData, ReducibleData
+from openpts.runner.preparation import SAMPLED_BYTES, Preparation, checked, data_checks, sample_of
+from openpts.runner.run import kept_capture, place_for_capture
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    Duration,
+    RandomData,
+    ReducibleData,
+    Step,
+    Stimulus,
+)
 from tests.support.scripted_engine import ScriptedEngine
 
 SUMMARY = CaptureSummary(

@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from openpts.errors import UsageError
 from openpts.hooks import Concern
-from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.verdict import Deviation
 from openpts.vocabulary.facts import Fact
 
 class Chamber(Concern):

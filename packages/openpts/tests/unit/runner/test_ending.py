@@ -12,12 +12,11 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
-from openpts.runner.close_run import put_back_on_failure
 from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import run_test
+from openpts.runner.run import put_back_on_failure, run_test
 from openpts.runner.stop_signals import StopSignals, terminate_as_interrupt
-from openpts.vocabulary.consent import Consent
+from openpts.vocabulary.purge import Consent
 from tests.support.shortened_runs import shortened_run
 
 

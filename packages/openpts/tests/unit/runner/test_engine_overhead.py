@@ -10,7 +10,7 @@ from openpts.report.build import build_report
 from openpts.units import KIB
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS, own_latency_facts, own_latency_ns
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts_pages.model import Table, Verdict
 from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from openpts import hooks
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.drive_claim import drive_claimed
+from openpts.device.guard.usage import drive_claimed
 from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.device.write_cache_control import WRITE_CACHE
@@ -21,9 +21,9 @@ from openpts.runner import healing
 from openpts.runner.healing import heal, heal_before_run
 from openpts.system_files import SystemRoots
 from openpts_drives.mounted.prepared_drive import MOUNT
-from openpts_drives.nvme.power_states import POWER_STATES
+from openpts_drives.nvme import POWER_STATES
 from openpts_drives.purge.ata_password import DRIVE_PASSWORD
-from openpts_host.shared_settings import HOST_SETTING
+from openpts_host.changes import HOST_SETTING
 from openpts_nvme.outliers.drive_monitor import LATENCY_MONITOR
 from openpts_traces.capture.leftovers import BLOCK_TRACE
 from tests.data.system_trees import server

@@ -2,14 +2,12 @@
 
 from msgspec.structs import replace
 
-from openpts.analysis.limited_seconds import HostLimit
+from openpts.analysis.host_limits import HostLimit
 from openpts.record.health import TelemetryPoint
 from openpts.runner.events import HostLimited
-from openpts.runner.host_watch import HostWatch
-from openpts.vocabulary.phase import Phase, StepPlace
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.runner.telemetry import HostWatch
+from openpts.vocabulary.sample import Phase, Sample, StepPlace
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from tests.support.scripted_engine import complete
 
 S = 10**9

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.limited_seconds import HostLimit
+from openpts.analysis.host_limits import HostLimit
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
 from openpts.gauge import Gauge
@@ -24,12 +24,9 @@ from openpts.runner.events import (
     StepFinished,
     Ticked,
 )
-from openpts.runner.host_watch import HostWatch
 from openpts.runner.stop_signals import terminate_as_interrupt
-from openpts.runner.telemetry import Sampler
+from openpts.runner.telemetry import HostWatch, Sampler
 from openpts.units import NS_PER_S
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -41,9 +38,9 @@ from openpts.vocabulary.requests import (
     health_in,
     samples_in,
 )
-from openpts.vocabulary.sample import HostStall, Interval, IoFailure, Sample, StepState
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.sample import HostStall, Interval, IoFailure, Phase, Sample, StepPlace, StepState
+from openpts.vocabulary.stimulus import Duration, Step
+from openpts.vocabulary.verdict import Deviation
 from tests.support.live_bench import (
     CACHE,
     DEVIATION,

@@ -10,10 +10,9 @@ from openpts.engine.contract import EngineProgress
 from openpts.runner.events import StepsStarted, Ticked
 from openpts.runner.progress import RunProgress, StepCounts, done_fraction, longest_left_s
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
-from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import (
+from openpts.vocabulary.sample import Phase, StepPlace
+from openpts.vocabulary.stimulus import (
     ByteAmount,
     DriveFills,
     Duration,
@@ -21,6 +20,7 @@ from openpts.vocabulary.stop import (
     IoCount,
     Steady,
     SteadyFigure,
+    Step,
     StopRule,
 )
 from tests.support.told_run import (

@@ -26,9 +26,8 @@ from openpts.runner.events import (
 from openpts.runner.progress import RunProgress
 from openpts.tests.unit.record.test_spooling_writer import Database
 from openpts.units import NS_PER_S
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, Script, samples_in
-from openpts.vocabulary.sample import HostStall, IoErrors, Sample
+from openpts.vocabulary.sample import HostStall, IoErrors, Phase, Sample
 from openpts.vocabulary.stimulus import Step
 from openpts_pts.shared.tracking.script import Tracking, until_steady
 from tests.support.live_bench import Bench, bench, block_size, in_round, short_test, step, wipc

@@ -10,8 +10,7 @@ from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from tests.data.system_trees import server
 
 pytestmark = pytest.mark.on_disk

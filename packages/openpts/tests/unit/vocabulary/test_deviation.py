@@ -2,8 +2,8 @@
 
 from msgspec.structs import replace
 
-from openpts.vocabulary.deviation import Deviation, StepDeviation, ledger_of
-from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.sample import Phase, StepPlace
+from openpts.vocabulary.verdict import Deviation, StepDeviation, ledger_of
 
 OF_RUN = Deviation("PTS-IOPS-07", "7.2", "twice", "once", "less")
 

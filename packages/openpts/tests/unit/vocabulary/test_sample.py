@@ -5,8 +5,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.units import KIB
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 
 STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 65, 1, 1, ActiveRange()), Duration.seconds(2))
 

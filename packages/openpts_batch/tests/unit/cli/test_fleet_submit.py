@@ -14,7 +14,7 @@ from openpts.errors import FleetError, UsageError
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.cli.fleet import fleet
-from openpts_batch.fleet.observation import Observation
+from openpts_batch.fleet.configuration import Observation
 
 FLEET = """
 [hosts.h1]

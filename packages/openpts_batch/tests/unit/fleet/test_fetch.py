@@ -17,10 +17,8 @@ from openpts.programs import Reply, run_program
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.cli import fleet_fetch
-from openpts_batch.cli.fleet_fetch import fetched
-from openpts_batch.fleet.configuration import Fleet, parse_fleet
-from openpts_batch.fleet.fetch import MARK, fetch, in_the_way
-from openpts_batch.fleet.observation import HostState, Observation
+from openpts_batch.cli.fleet_fetch import MARK, fetch, fetched, in_the_way
+from openpts_batch.fleet.configuration import Fleet, HostState, Observation, parse_fleet
 
 DONE = Observation("a", RunState.COMPLETE, "h1", folder="/runs/a")
 OTHER = Observation("b", RunState.RUNNING, "h1", folder="/runs/b")

@@ -15,13 +15,13 @@ from openpts.cli.main import cli
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from openpts.report.imported_run import import_tables
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
+from openpts.report.setup_page import import_tables
 from openpts.units import KIB, NS_PER_MS, TB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.imported import IMPORTED
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.run_request import IMPORTED
+from openpts.vocabulary.sample import Phase
 from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.limits.judge import judge
 from openpts_compare.limits.limits_file import parse_limits
@@ -29,8 +29,7 @@ from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_fio.imports.fio_import import fio_results, parse_output
 from openpts_fio.imports.imported_run import ImportSettings, Source, write_imported
 from openpts_fio.imports.tkperf_import import tkperf_results
-from openpts_pts.conformance.conformance import conformance_of
-from openpts_pts.conformance.standing import standing_of
+from openpts_pts.conformance.conformance import conformance_of, standing_of
 from openpts_pts.evidence.finding import Status
 from tests import DATA
 from tests.support.refusals import refusal

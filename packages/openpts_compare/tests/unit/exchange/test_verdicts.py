@@ -4,7 +4,7 @@ import pytest
 from junitparser import Error, Failure, TestSuite
 
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_compare.gate.verdicts import gate_junit, gate_tap
+from openpts_compare.cli.gate import gate_junit, gate_tap
 from tests import DATA
 
 _XSD = DATA / "interfaces/junit.xsd"

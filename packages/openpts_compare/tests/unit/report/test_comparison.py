@@ -12,16 +12,13 @@ from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.purpose import BiosSetting, Purpose
+from openpts.vocabulary.facts import BiosSetting, Fact, Purpose, Scenario
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.tuning import Scenario
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.conditions import conditions_of
-from openpts_compare.compare.contenders import NamedRun, RunComparison, compare_runs
+from openpts_compare.compare.contenders import NamedRun, RunComparison, compare_runs, read_entries
 from openpts_compare.compare.figures import comparison_document
-from openpts_compare.compare.sources import read_entries
 from openpts_pages.model import Report, Table, Verdict
 from openpts_pages.plots.svg import draw_figures
 from openpts_practice.rows.profiles import BENCHMARKS

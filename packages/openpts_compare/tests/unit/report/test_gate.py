@@ -16,23 +16,22 @@ from msgspec.structs import replace
 from scipy import stats
 
 from openpts._native import Histogram
-from openpts.cli.broken_pipe import VisibleOutput
 from openpts.cli.main import cli
+from openpts.cli.standard_streams import VisibleOutput
 from openpts.errors import UsageError
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import Fact, HealthReading
 from openpts.vocabulary.limit import Judgement
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import Deviation
 from openpts_compare.cli.gate import _print
-from openpts_compare.gate.power import power_of
+from openpts_compare.gate.documents import power_of
+from openpts_compare.limits.bound import limit_line
 from openpts_compare.limits.judge import GateResult, judge, judge_finished
 from openpts_compare.limits.limits_file import parse_limits
 from openpts_compare.limits.page import verdicts_page
-from openpts_compare.limits.words import limit_line
 from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_compare.tests.unit.report.test_comparison import at
 from openpts_pages.model import Report

@@ -7,7 +7,7 @@ import pytest
 from openpts.errors import OpenptsError, UsageError
 from openpts_compare.limits.bound import bound_of, refuse_unsigned
 from openpts_compare.limits.limits_file import Allowed, RequiredCondition, parse_limits, read_limits
-from openpts_compare.runs.reference import percentile_of, tokens_of, words_of
+from openpts_compare.runs.measured_run import percentile_of, tokens_of, words_of
 from tests import ROOT
 
 EXAMPLE = ROOT / "packages/openpts_compare/docs/limits.toml"

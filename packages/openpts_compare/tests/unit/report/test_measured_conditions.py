@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.record.reader import Run, TelemetryPoint, read_run
-from openpts_compare.compare.measured_conditions import MEASURED
+from openpts_compare.compare.conditions import MEASURED
 from openpts_compare.tests.unit.report.test_comparison import OTHER, compared, differing, with_facts
 from tests.support.report_cases import Reports
 

@@ -11,15 +11,15 @@ from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
-from openpts.report.times import default_date
-from openpts.vocabulary.better import Better
-from openpts.vocabulary.phase import Phase
+from openpts.report.run_part import summarize
+from openpts.report.sources import default_date
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.verdict import Better
 from openpts_compare.compare.contenders import ComparedRun, NamedRun, RunComparison, compare_runs
 from openpts_compare.compare.metrics import metrics_of
 from openpts_pages.measure import Measured
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.made_up_run import made_up_run, restless_rate
 
 

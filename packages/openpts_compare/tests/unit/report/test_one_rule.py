@@ -11,9 +11,8 @@ from openpts.record.reader import Run, read_run
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_compare.compare.figures import ComparedSet, comparison_document
-from openpts_compare.limits.baseline import BaselineRun, kept_baseline
 from openpts_compare.limits.judge import judge, judge_finished
-from openpts_compare.limits.limits_file import parse_limits
+from openpts_compare.limits.limits_file import BaselineRun, kept_baseline, parse_limits
 from openpts_compare.runs.flat_rows import flat_row
 from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_compare.tests.unit.report.test_comparison import at

@@ -15,9 +15,9 @@ from prometheus_client.registry import Collector
 from openpts.errors import UsageError
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.run import run_test
-from openpts_export.exchange import metrics_server
-from openpts_export.exchange.metrics import RunMetrics
-from openpts_export.exchange.metrics_server import MOST_CLIENTS, served_metrics
+from openpts_export import metrics_server
+from openpts_export.metrics import RunMetrics
+from openpts_export.metrics_server import MOST_CLIENTS, served_metrics
 from tests.support.free_ports import free_ports
 from tests.support.killed_run import ordered
 from tests.support.processes import until

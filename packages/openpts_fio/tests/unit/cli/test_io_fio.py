@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from openpts.errors import UsageError
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stimulus import Duration
 from openpts_fio.jobs.job_file import read_jobs
 from openpts_io.io import io
 from openpts_io.tests.unit.test_io_stimulus import orders

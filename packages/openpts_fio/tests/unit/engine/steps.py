@@ -4,8 +4,7 @@ from typing import Any
 
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import Duration, StopRule
+from openpts.vocabulary.stimulus import BlockSize, Duration, OperationWeights, Step, Stimulus, StopRule
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 
 CAPACITY = 64 * MIB

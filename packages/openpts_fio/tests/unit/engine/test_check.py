@@ -13,11 +13,20 @@ from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.placement import Segments, Zone, Zones
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
-from openpts.vocabulary.stop import Duration, FirstOf, IoCount
-from openpts_fio.engine.engine import FioEngine
-from openpts_fio.engine.process import FioProgram
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    ActiveRange,
+    BlockSize,
+    Duration,
+    FirstOf,
+    IoCount,
+    Segments,
+    Step,
+    Stimulus,
+    Zone,
+    Zones,
+)
+from openpts_fio.engine.engine import FioEngine, FioProgram
 from openpts_sim.presets import load_preset
 from openpts_sim.simulated_engine import SimulatedDrive
 from tests.support.oracle_presets import write_oracle

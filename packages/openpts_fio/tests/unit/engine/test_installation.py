@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import EngineUnavailableError
-from openpts_fio.engine.process import FioProgram, find_fio
+from openpts_fio.engine.engine import FioProgram, find_fio
 from tests.support.refusals import refusal
 
 

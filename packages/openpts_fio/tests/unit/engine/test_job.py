@@ -6,21 +6,32 @@ from hypothesis import strategies as st
 
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, ZeroData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
+    STREAMS_END,
     ActiveRange,
     Batches,
+    ByteAmount,
     Capped,
     CapUnit,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
     IoPriority,
+    Pareto,
+    PatternData,
     PriorityClass,
+    RandomOnce,
+    ReducibleData,
     Step,
     Stream,
     ThinkTime,
+    ZeroData,
+    Zipf,
+    Zone,
+    Zones,
 )
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, DriveFills, Duration, FirstOf, IoCount
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from openpts_fio.tests.unit.engine.steps import (
     CAPACITY,

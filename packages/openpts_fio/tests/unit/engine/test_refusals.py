@@ -6,25 +6,38 @@ import pytest
 
 from openpts.errors import UsageError
 from openpts.units import MIB
-from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, VerifiedData
-from openpts.vocabulary.placement import Normal, Pareto, Segments, UniqueLbas, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
     ActiveRange,
     Batches,
     Burst,
+    ByteAmount,
     Capped,
     CapUnit,
+    Duration,
     DutyCycle,
+    FirstOf,
     FixedRate,
+    IoCount,
+    Normal,
+    Pareto,
+    PatternData,
     Poisson,
+    RandomOnce,
+    ReducibleData,
+    Segments,
+    Steady,
+    SteadyFigure,
     Step,
     Stream,
     ThinkTime,
+    UniqueLbas,
+    VerifiedData,
+    Zipf,
+    Zone,
+    Zones,
 )
-from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount, Steady, SteadyFigure
-from openpts_fio.engine.engine import FioEngine
+from openpts_fio.engine.engine import FioEngine, FioProgram
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
-from openpts_fio.engine.process import FioProgram
 from openpts_fio.tests.unit.engine.steps import FILE, SECOND, job, step_job, stimulus
 from tests.support.refusals import refusal
 

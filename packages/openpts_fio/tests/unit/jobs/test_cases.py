@@ -4,8 +4,7 @@ import pytest
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.stimulus import BlockSize, OperationWeights
-from openpts.vocabulary.stop import IoCount
+from openpts.vocabulary.stimulus import BlockSize, IoCount, OperationWeights
 from openpts.vocabulary.translation import Translation
 from openpts_fio.jobs.job_file import parse_jobs, read_jobs
 from openpts_fio.jobs.options import BY_WORD, OptionHandling

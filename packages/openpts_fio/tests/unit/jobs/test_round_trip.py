@@ -9,26 +9,41 @@ from hypothesis import strategies as st
 
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.data import DataPattern, PatternData, RandomData, RandomOnce, ReducibleData, ZeroData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.placement import Pareto, Placement, Uniform, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
+    STREAMS_END,
     ActiveRange,
     Batches,
     BlockSize,
+    ByteAmount,
     Capped,
     CapUnit,
     ClosedLoop,
+    DataPattern,
+    Duration,
+    FirstOf,
+    IoCount,
     IoPriority,
     OperationWeights,
     Pacing,
+    Pareto,
+    PatternData,
+    Placement,
     PriorityClass,
+    RandomData,
+    RandomOnce,
+    ReducibleData,
     Step,
     Stimulus,
+    StopRule,
     Stream,
     ThinkTime,
+    Uniform,
+    ZeroData,
+    Zipf,
+    Zone,
+    Zones,
 )
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, StopRule
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from openpts_fio.jobs.job_file import flattened, parse_jobs
 from openpts_fio.jobs.translation import translate

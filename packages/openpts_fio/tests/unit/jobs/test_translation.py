@@ -6,24 +6,38 @@ from msgspec.structs import replace
 
 from openpts.config_files.written_file import WrittenFileError
 from openpts.units import MIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.data import PatternData, RandomData, RandomOnce, ReducibleData, VerifiedData, ZeroData
 from openpts.vocabulary.facts import Partition, TargetFacts, TargetKind
-from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
 from openpts.vocabulary.stimulus import (
+    STREAMS_END,
     Batches,
     BlockSize,
+    ByteAmount,
     Capped,
     CapUnit,
     ClosedLoop,
+    Duration,
+    FirstOf,
+    IoCount,
     IoPriority,
     OperationWeights,
+    Pareto,
+    PatternData,
     Poisson,
     PriorityClass,
+    RandomData,
+    RandomOnce,
+    ReducibleData,
+    Steady,
+    SteadyFigure,
     Step,
     Stimulus,
     ThinkTime,
+    VerifiedData,
+    ZeroData,
+    Zipf,
+    Zone,
+    Zones,
 )
-from openpts.vocabulary.stop import STREAMS_END, ByteAmount, Duration, FirstOf, IoCount, Steady, SteadyFigure
 from openpts.vocabulary.translation import Translation
 from openpts_fio.jobs.job_file import parse_jobs
 from openpts_fio.jobs.translation import translate

@@ -4,7 +4,7 @@ import re
 
 from openpts_nvme.dssd.judge import lines
 from openpts_nvme.dssd.rules import unrolled
-from openpts_nvme.logs.declaration import Log, declared_logs
+from openpts_nvme.logs.page import Log, declared_logs
 
 FIRST = re.compile(r"L(?P<log>[0-9A-F]{2})'?\[(?P<first>\d+)(?::(?P<last>\d+))?\]")
 

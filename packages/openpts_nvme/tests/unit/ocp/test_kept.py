@@ -3,7 +3,7 @@
 import pytest
 
 from openpts.errors import RecordError
-from openpts_nvme.dssd.kept import NAME, kept
+from openpts_nvme.dssd.answers import NAME, kept
 
 
 @pytest.mark.parametrize("content", [b'{"\xff":1}', b"[" * 100_000, b'{"a":', b"[1]"])

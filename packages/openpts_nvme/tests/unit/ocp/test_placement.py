@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from openpts_nvme.dssd.placement import RequirementKind, identifiers, read_all, reasons, requirements
+from openpts_nvme.dssd.rules import RequirementKind, identifiers, read_all, reasons, requirements
 from tests import DATA
 
 IDENTIFIERS = DATA / "ocp/identifiers.toml"

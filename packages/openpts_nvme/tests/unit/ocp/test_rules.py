@@ -5,8 +5,7 @@ import pytest
 from openpts_nvme.dssd import descriptors, structures
 from openpts_nvme.dssd.answers import Answers, CommandResult
 from openpts_nvme.dssd.judge import RequirementVerdict, asked_sources, judge, lines
-from openpts_nvme.dssd.placement import RequirementKind, requirements
-from openpts_nvme.dssd.rules import State, checks, sources, unrolled
+from openpts_nvme.dssd.rules import RequirementKind, State, checks, requirements, sources, unrolled
 
 PAGE = bytes(range(256)) * 2
 ANSWERS: Answers = {

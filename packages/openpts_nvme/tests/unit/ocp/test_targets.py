@@ -1,7 +1,7 @@
 """Targets of performance stand beside what was measured, with their source."""
 
 from openpts_nvme.dssd.answers import Answers, CommandResult
-from openpts_nvme.ocp.targets import targets
+from openpts_nvme.ocp.report import targets
 
 MEASURED: Answers = {
     "M.trims_of_64_MiB_gib_per_s": CommandResult(b"61.5"),

@@ -7,8 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.parameter_options import given_as_options, parameter_options
-from openpts.cli.procedure_options import chosen
+from openpts.cli.procedure_options import chosen, given_as_options, parameter_options
 from openpts.config_files.written_file import WrittenFileError
 from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan

@@ -11,18 +11,16 @@ from openpts.fields.conditions import Conditions
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration, SteadyFigure
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepPlace
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, SteadyFigure, Step, Stimulus
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.rows.benchmarks import script as profile
 from openpts_practice.rows.precon import script as precon
 from openpts_practice.rows.sustained import script as sustained
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.iops import script as iops
-from openpts_pts.suite import PTS
 from openpts_pts.tests.unit.test_run_folder import manifest
 from tests.support.scripted_engine import complete
 from tests.support.told_run import log_of

@@ -7,11 +7,9 @@ from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.data import ReducibleData
-from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import IoErrors, Sample
-from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.facts import HealthReading
+from openpts.vocabulary.sample import IoErrors, Phase, Sample
+from openpts.vocabulary.stimulus import ReducibleData, Stimulus
 from openpts_practice.lifetime import Continued, ReadBack, StopOn
 from openpts_practice.rows import FigureUnit
 from openpts_practice.rows.conditions import FreeSpace

@@ -5,7 +5,7 @@ from msgspec.structs import replace as with_fields
 
 from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.units import KIB
 from openpts_pages.model import Report, Verdict
 from openpts_practice.tests.unit.report.known_drives import counting, thermal_run, wearing_run

@@ -14,11 +14,9 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
 from openpts.vocabulary.command_run import CommandRun, DeviceCounts, FileSystemReport, RunKind
-from openpts.vocabulary.data import DataCheck, ReducibleData
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.sample import Phase, StepState
+from openpts.vocabulary.stimulus import DataCheck, ReducibleData, Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimmedReads
 from openpts_practice.qos import Limit, Operation
 from openpts_practice.rows.conditions import FreeSpace

@@ -8,11 +8,10 @@ from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
-from openpts.vocabulary.data import DataCheck, ReducibleData
-from openpts.vocabulary.facts import TargetKind
-from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.facts import HealthReading, TargetKind
+from openpts.vocabulary.stimulus import DataCheck, ReducibleData
 from openpts_pages.model import Page, Report, Verdict
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-02-03T04:05:06Z"

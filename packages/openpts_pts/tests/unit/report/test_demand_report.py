@@ -6,10 +6,9 @@ import pytest
 
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import Phase, StepState
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_pages.model import Figure, Page, Report, Section, Table
 from tests.support.made_up_demand import (

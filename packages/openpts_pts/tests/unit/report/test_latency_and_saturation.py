@@ -11,11 +11,10 @@ from openpts.fields.conditions import Conditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
-from openpts.report.summary import summarize
+from openpts.report.run_part import summarize
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
-from openpts.vocabulary.sample import NOTHING, OperationSample, StepState
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_pages.model import Figure, Report, Verdict, points_of

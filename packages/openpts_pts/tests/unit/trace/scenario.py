@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from tests.support.player import Drive, Played, Rate, mean_block_bytes
 
 CLASSES: Final = ("enterprise", "client")

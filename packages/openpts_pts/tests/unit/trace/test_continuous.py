@@ -6,9 +6,9 @@ import pytest
 
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.workload import WORKLOADS
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.tests.unit.trace.scenario import (
     BYTES_PER_S,
     CAPACITY_BYTES,

@@ -7,10 +7,10 @@ import pytest
 
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 from openpts.vocabulary.workload import WORKLOADS
-from openpts_pts.suite import PTS
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.tests.unit.trace.scenario import (
     CAPACITY_BYTES,
     CLASSES,

@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 
 from openpts.units import NS_PER_S
-from openpts.vocabulary.data import RandomData
-from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache, SteadyStateChecked
-from openpts.vocabulary.stimulus import ActiveRange, Stimulus
-from openpts_pts.suite import PTS
+from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.stimulus import ActiveRange, RandomData, Stimulus
+from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.tests.unit.trace.scenario import (
     CAPACITY_BYTES,
     CLASSES,

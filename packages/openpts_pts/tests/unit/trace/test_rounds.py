@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_pts.tests.unit.trace.scenario import (
     CAPACITY_BYTES,

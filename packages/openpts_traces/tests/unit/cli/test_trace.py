@@ -164,7 +164,7 @@ def test_an_interrupted_conversion_leaves_nothing(monkeypatch) -> None:
     def stop(_: object, ios: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("openpts_traces.cli.trace_text.ProgressLine.__call__", stop)
+    monkeypatch.setattr("openpts_traces.cli.trace_commands.ProgressLine.__call__", stop)
     before = set(Path().iterdir())
     _, code = seen("trace", "convert", "trace", "-o", "new")
     assert (set(Path().iterdir()), code) == (before, 130)

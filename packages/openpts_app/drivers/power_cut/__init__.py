@@ -1,1 +1,0 @@
-"""Power cuts: stamped writers, the operator's command, the read-back."""

@@ -1,1 +1,0 @@
-"""A record derived once more, and pages of several runs."""

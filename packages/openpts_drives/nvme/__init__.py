@@ -1,1 +1,0 @@
-"""What NVMe drives alone have."""

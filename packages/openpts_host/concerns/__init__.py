@@ -1,1 +1,0 @@
-"""What joins a run for the sake of the host."""

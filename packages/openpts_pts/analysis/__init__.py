@@ -1,1 +1,0 @@
-"""Statistics that only tests of the specification use."""

@@ -1,1 +1,0 @@
-"""What joins a run on a simulated drive."""

@@ -15,7 +15,7 @@ from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, HealthReading
 from openpts_drives.listing import discovery as inspect_module
-from openpts_drives.listing.discovery import look
+from openpts_drives.listing.discovery import inspect_disk
 from openpts_drives.purge import purge_alone as purge_alone_module
 from openpts_drives.purge.purge_alone import methods_of
 
@@ -40,7 +40,7 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(server, monkeypa
     log = HealthReading("log", {"temperature_c": 71.0, "warning_limit_c": 70.0, "critical_warning": 2.0})
     monkeypatch.setattr(inspect_module, "read_health_of", lambda _device: log)
     monkeypatch.setattr(inspect_module, "read_security", lambda _device: Security(Level0(), "OACS"))
-    first, second, third = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
+    first, second, third = inspect_disk(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert (first.facts["serial"].value, first.safety, first.health.values) == (
         "S795NC0T100001",
         Safety.UNKNOWN,
@@ -58,13 +58,13 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(server, monkeypa
 def test_what_has_no_capacity_can_not_be_told_to_be_free(server) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     (device.folder / "size").write_text("0\n")
-    *_, last = look(device, read_usage(server))
+    *_, last = inspect_disk(device, read_usage(server))
     assert last.safety is Safety.UNKNOWN
     assert last.reason.endswith("/nvme0n1 has no capacity: is there a medium in it?")
 
 
 def test_a_node_that_is_missing_is_said_so(server, golden) -> None:
-    *_, last = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
+    *_, last = inspect_disk(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert last.safety is Safety.UNKNOWN
     assert last.reason == golden
 
@@ -79,7 +79,7 @@ def test_a_drive_that_somebody_is_at_work_on_is_asked_nothing(program, node, ser
     (sibling / "size").write_text("8\n")
     _open_in(server, program, node)
     monkeypatch.setattr(inspect_module, "drive_facts", _never_twice(inspect_module.drive_facts))
-    *_, last = look(device, read_usage(server))
+    *_, last = inspect_disk(device, read_usage(server))
     assert last.silent.startswith("left alone: ")
     assert f"{node.removeprefix('/dev/')} is open in process 4711 ({program})" in last.silent
     with pytest.raises(RefusedError, match=r"refused \[open\].*wait until it has ended"):
@@ -106,7 +106,7 @@ def _never_twice(ask: Callable[..., Facts]) -> Callable[..., Facts]:
 
 def test_others_that_have_a_drive_open_do_not_keep_it_from_being_asked(server) -> None:
     _open_in(server, "qemu-system-x86", "/dev/nvme0n1")
-    *_, last = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
+    *_, last = inspect_disk(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert last.silent == ""
 
 

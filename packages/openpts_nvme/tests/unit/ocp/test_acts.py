@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.vocabulary.drive_class import DriveClass
 from openpts_nvme.drivers.dssd.acts import RUN
 from openpts_nvme.drivers.dssd.ask import Asker
-from openpts_nvme.drivers.dssd.driver import look
+from openpts_nvme.drivers.dssd.driver import read_sources
 from openpts_nvme.dssd.answers import Answers
 from openpts_nvme.dssd.judge import RequirementVerdict, judge
 from openpts_nvme.dssd.plan import ACTS, ASK, Look
@@ -50,8 +50,8 @@ def verdicts(
         try:
             asker, answers = Asker(door), Answers()
             if act in {"settings", "firmware"}:
-                look(asker, answers, ASK)
-            look(asker, answers, act, image)
+                read_sources(asker, answers, ASK)
+            read_sources(asker, answers, act, image)
         finally:
             door.close()
     return {each.requirement.identifier: each.verdict for each in judge(answers)}

@@ -92,7 +92,7 @@ samples: $(VENV)/.built  ## build/samples: a report of every test, from simulate
 	$(BIN)/openpts report $(SAMPLES)/enterprise --style short
 	$(BIN)/openpts compare $(SAMPLES)/enterprise $(SAMPLES)/client --out $(SAMPLES)/comparison
 
-test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core
+test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core: the core alone
 
 test-full: test-rust test-python-full  ## all tests, in all their cases
 
@@ -106,7 +106,7 @@ test-build:  # what test-rust runs, while the processors have nothing else to do
 PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab --ignore tests/crash
 
 test-python: setup
-	$(PYTEST) --sample $(if $(P),packages/openpts$(if $(filter core,$(P)),,_$(P))/tests)
+	$(PYTEST) --sample $(if $(filter core,$(P)),--alone packages/openpts/tests,$(if $(P),packages/openpts_$(P)/tests))
 
 test-python-full: setup
 	$(PYTEST)

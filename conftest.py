@@ -4,8 +4,10 @@ import signal
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from importlib import import_module
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 from zlib import crc32
 
@@ -13,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from openpts import journal
+from tests.support.core_alone import BESIDE_OTHERS, is_beside_others, leave_the_core_alone
 from tests.support.forks import Forks
 from tests.support.machine import lacking
 from tests.support.openpts_process import Starts
@@ -50,13 +53,27 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def pytest_addoption(parser: pytest.Parser) -> None:
     sample = "leave out what is slow, and of each full matrix all but some cases in which each value occurs"
     parser.addoption("--sample", action="store_true", help=sample)
+    alone = "the core with no package beside it but that of pages, and the example of a plug-in"
+    parser.addoption("--alone", action="store_true", help=alone)
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--alone"):
+        config.add_cleanup(partial(rmtree, leave_the_core_alone()))
     if config.getoption("--sample"):
         settings.load_profile("sample")
         # Words of slow tests are in use, too: only all tests can say which are not.
         config.option.disable_unused_snapshots = True
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    if not config.getoption("--alone"):
+        return None
+    return f"the core alone: {len(BESIDE_OTHERS)} files of its tests need another package, and are left out"
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    return (config.getoption("--alone") and is_beside_others(collection_path)) or None
 
 
 @pytest.hookimpl(wrapper=True)

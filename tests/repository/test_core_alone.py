@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.core_alone import OTHERS, core_folder
+from tests.support.core_alone import BESIDE_OTHERS, OTHERS, TESTS, core_folder
 
 
 @pytest.fixture(scope="module")
@@ -85,3 +85,7 @@ def test_what_is_of_another_package_is_refused(core) -> None:
     assert python(core, "-c", refused).startswith("openpts.compare is in no plug-in that is installed: ")
     assert "doesn't exist" in openpts(core, "run", "blocksizes", "sim:mlc", "--quick", code=3)
     assert "iops" in openpts(core, "run", "iops", "file:x?size=1MiB", code=2)
+
+
+def test_what_is_left_out_of_the_cores_own_tests_is_there() -> None:
+    assert [name for name in sorted(BESIDE_OTHERS) if not (TESTS / f"{name}.py").is_file()] == []

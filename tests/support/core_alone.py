@@ -1,8 +1,14 @@
 """The core with the package of pages, the example of a plug-in, and nothing else of openpts."""
 
+import os
+import sys
 import tomllib
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
 from importlib.metadata import version
 from pathlib import Path
+from tempfile import mkdtemp
+from types import ModuleType
 from typing import Final
 
 from openpts import plugins
@@ -13,6 +19,71 @@ from tests.support.syntax_trees import PACKAGES
 THERE: Final = frozenset({"openpts", "openpts_pages"})
 OTHERS: Final = frozenset(path.name for path in PACKAGES.glob("openpts_*")) - THERE
 EXAMPLE: Final = ROOT / "examples" / "plugin"
+TESTS: Final = PACKAGES / "openpts" / "tests"
+BESIDE_OTHERS: Final = frozenset(
+    {
+        "device/test_bad_input",
+        "device/test_full_disk",
+        "device/test_linked_report",
+        "device/test_lost_terminal",
+        "device/test_memory_pressure",
+        "device/test_outputs_among_runs",
+        "device/test_places_of_outputs",
+        "device/test_room_on_loop",
+        "device/test_run_on_a_file",
+        "simulated/test_curves",
+        "simulated/test_hooks",
+        "simulated/test_like",
+        "unit/analysis/test_host_limits",
+        "unit/cli/test_completion",
+        "unit/cli/test_displays",
+        "unit/cli/test_plan",
+        "unit/cli/test_procedure_options",
+        "unit/cli/test_report",
+        "unit/cli/test_surroundings",
+        "unit/device/test_security",
+        "unit/device/test_trimmed_reads",
+        "unit/parameters/test_plan_file",
+        "unit/planning/test_dry_run",
+        "unit/planning/test_record_size",
+        "unit/procedures/test_uncertainty_coverage",
+        "unit/procedures/test_uncertainty_marks",
+        "unit/record/test_contradictions",
+        "unit/record/test_health_and_telemetry",
+        "unit/record/test_round_trip",
+        "unit/record/test_spooling_writer",
+        "unit/record/test_streams",
+        "unit/report/test_buyers_questions",
+        "unit/report/test_combined",
+        "unit/report/test_drawn_texts",
+        "unit/report/test_files",
+        "unit/report/test_kept_parts",
+        "unit/report/test_mandatory_rows",
+        "unit/report/test_no_latency",
+        "unit/report/test_numbers",
+        "unit/report/test_part_reader",
+        "unit/report/test_public_api",
+        "unit/report/test_purpose_box",
+        "unit/report/test_signals",
+        "unit/report/test_simulated",
+        "unit/runner/test_concerns",
+        "unit/runner/test_drivers",
+        "unit/runner/test_ending",
+        "unit/runner/test_engine_overhead",
+        "unit/runner/test_healing",
+        "unit/runner/test_live",
+        "unit/runner/test_progress",
+        "unit/runner/test_record_pause",
+        "unit/runner/test_unopened_target",
+        "unit/test_plugins",
+    }
+)
+"""Tests of the core that take what they run from another package: this list may only shrink."""
+
+
+def is_beside_others(file: Path) -> bool:
+    """Whether a file of tests needs another package."""
+    return file.is_relative_to(TESTS) and file.relative_to(TESTS).with_suffix("").as_posix() in BESIDE_OTHERS
 
 
 def core_folder(place: Path) -> Path:
@@ -31,3 +102,26 @@ def core_folder(place: Path) -> Path:
     (place / "acme_openpts").symlink_to(EXAMPLE / "acme_openpts")
     with_metadata(place, "acme_openpts", example["entry-points"][plugins.GROUP], example["version"])
     return place
+
+
+class _Refusing:
+    """Finds no package beside the core."""
+
+    @staticmethod
+    def find_spec(
+        name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if name.partition(".")[0] in OTHERS:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+        return None
+
+
+def leave_the_core_alone() -> Path:
+    """For this process, and for those that it starts; gives a folder to be removed at the end."""
+    folder = Path(mkdtemp(prefix="openpts-core-"))
+    place = str(core_folder(folder / "core"))
+    sys.path.insert(0, place)
+    sys.meta_path.insert(0, _Refusing)
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (place, os.environ.get("PYTHONPATH"))))
+    plugins.packages.cache_clear()
+    return folder

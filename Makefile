@@ -92,7 +92,107 @@ samples: $(VENV)/.built  ## build/samples: a report of every test, from simulate
 	$(BIN)/openpts report $(SAMPLES)/enterprise --style short
 	$(BIN)/openpts compare $(SAMPLES)/enterprise $(SAMPLES)/client --out $(SAMPLES)/comparison
 
-test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core: the core alone
+test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core: the core alone, P=changed: of what differs from BASE=main
+
+test-full: test-rust test-python-full  ## all tests, in all their cases
+
+test-rust:
+	cargo test --quiet --locked
+
+test-build:  # what test-rust runs, while the processors have nothing else to do
+	cargo test --quiet --locked --no-run
+
+# Neighbors stay together, and with them what they share; who has finished takes some of what the others have left.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab --ignore tests/crash
+
+BASE ?= main
+OF_PACKAGE = $(if $(filter core,$(P)),--alone packages/openpts/tests,$(if $(filter changed,$(P)),$$($(BIN)/python -m tests.support.changed $(BASE)),packages/openpts_$(P)/tests))
+test-python: setup
+	$(PYTEST) --sample $(if $(P),$(OF_PACKAGE))
+
+test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
+  fuzz-python fuzz-logs crash crash-sample lint lint-rust lint-python format ratios performance soak nines docs \
+  pictures clean help second-verifier second-verifier-runs second-verifier-faults
+
+help:  ## list these jobs
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+setup: $(VENV)/.built $(VENV)/.dev $(VENV)/.testbench  ## virtual environment, native module, and what tests and linters need
+
+$(VENV)/.made: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "openpts needs Python 3.11 or later; name one with make PYTHON=python3.12 ..."; exit 1; }
+	@command -v cargo >/dev/null || { echo "openpts needs a Rust toolchain (1.88 or later): https://rustup.rs"; exit 1; }
+	@command -v cc >/dev/null || { echo "openpts needs a C compiler as linker: apt-get install gcc"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 can't make virtual environments: apt-get install python3-venv"; exit 1; }
+	@grep '^pip==' constraints.txt >$(VENV)/pip.txt
+	$(BIN)/pip install --quiet --require-hashes --requirement $(VENV)/pip.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt maturin
+	@touch $@
+
+SOURCES := $(shell find rust \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock
+BENCH_SOURCES := $(shell find packages/testbench \( -name '*.rs' -o -name '*.toml' \))
+# The wheel that maturin makes and installs has no hash; what it needs has one in constraints.txt, and is held against it.
+DEVELOP = PIP_QUIET=1 PIP_NO_REQUIRE_HASHES=1 PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(CURDIR)/$(BIN)/maturin develop \
+  --quiet --locked
+
+$(VENV)/.built: $(VENV)/.made $(SOURCES)
+	$(DEVELOP)
+	@touch $@
+
+# All that a first report needs, in half of the time: without traces.
+$(VENV)/.first: $(VENV)/.made $(SOURCES)
+	$(DEVELOP) --no-default-features
+	@touch $@
+
+# A drive that is served to tests; users have none.
+$(VENV)/.testbench: $(VENV)/.built $(BENCH_SOURCES)
+	cd packages/testbench && $(DEVELOP)
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
+	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --group developers
+	@touch $@
+
+demo: $(if $(wildcard $(VENV)/.built),$(VENV)/.built,$(VENV)/.first)  ## an IOPS test at full length on a simulated drive, and a short one on a file (4 minutes)
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@echo 'demo 1 of 2: the IOPS test at full length on a simulated drive, in virtual time'
+	@$(BIN)/openpts run iops sim:enterprise-tlc --out $(DEMO)/simulated
+	@printf '%s\n' '' 'The first report is there: hours of test time, in virtual time. Open' \
+	  '  $(CURDIR)/$(DEMO)/simulated/report.html' '' \
+	  'demo 2 of 2: the same test, shortened to a minute, on a scratch file: real I/O on the disk of this folder'
+	@$(BIN)/openpts run iops 'file:$(DEMO)/scratch?size=512MiB' --quick --step-seconds 0.12 --out $(DEMO)/file; \
+	  status=$$?; rm -f $(DEMO)/scratch; exit $$status
+	@printf '%s\n' '' 'Open this, and see at its deviations what the shortening costs:' \
+	  '  $(CURDIR)/$(DEMO)/file/report.html' \
+	  'With a drive whose data may be destroyed, as root:' \
+	  '  $(BIN)/openpts devices                    what each drive is, and whether it is free' \
+	  '  $(BIN)/openpts plan iops /dev/nvme0n1     how long the test takes, how much it writes' \
+	  '  $(BIN)/openpts run iops /dev/nvme0n1 --confirm-serial SERIAL' ''
+	@[ -e $(VENV)/.built ] || echo 'the rest of openpts is compiled: traces, captures of every I/O'
+	@$(MAKE) --no-print-directory $(VENV)/.built
+
+# Drives that show what each test is there to show, at full length: capacity and preset differ for that.
+samples: $(VENV)/.built  ## build/samples: a report of every test, from simulated drives (5 to 10 minutes)
+	@rm -rf $(SAMPLES) && mkdir -p $(SAMPLES)
+	$(BIN)/openpts run all sim:enterprise-tlc --out $(SAMPLES)/enterprise
+	$(BIN)/openpts run all 'sim:client-qlc?capacity=256GB' --class client --out $(SAMPLES)/client
+	$(BIN)/openpts run benchmarks 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/benchmarks
+	$(BIN)/openpts run precon sim:mlc --out $(SAMPLES)/precon
+	$(BIN)/openpts run entropy sim:sata-reduction --out $(SAMPLES)/entropy
+	$(BIN)/openpts run sustained 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/sustained
+	$(BIN)/openpts run fill 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/fill
+	$(BIN)/openpts sim show enterprise-tlc --toml | sed -e 's/factor = 2.0/factor = 60.0/' \
+	  -e 's/controller_k_per_w = 3.5/controller_k_per_w = 7.0/' > $(SAMPLES)/hot.toml
+	$(BIN)/openpts run thermal 'sim:$(SAMPLES)/hot.toml?capacity=200GB' --ambient-c 30 --out $(SAMPLES)/thermal
+	{ $(BIN)/openpts sim show mlc --toml; printf '%s\n' '[page_mapped.wear]' 'mean_erases = 60.0' \
+	  'deviation_share = 0.08' 'rated_erases = 50.0'; } > $(SAMPLES)/worn.toml
+	$(BIN)/openpts run lifetime 'sim:$(SAMPLES)/worn.toml?capacity=4GB&scale=1' --cycles 200 --wear-limit-pct 1000 \
+	  --out $(SAMPLES)/lifetime
+	$(BIN)/openpts report $(SAMPLES)/enterprise --style short
+	$(BIN)/openpts compare $(SAMPLES)/enterprise $(SAMPLES)/client --out $(SAMPLES)/comparison
+
+test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core, P=changed: what differs from BASE=main: the core alone
 
 test-full: test-rust test-python-full  ## all tests, in all their cases
 

@@ -1,7 +1,7 @@
 """Prints the folders of tests that a change touches: ``python -m tests.support.changed BASE``.
 
-They are those of the packages that differ from a commit and of all that import them. With a change of Rust, or of
-what all packages share, it is every folder.
+They are those of the packages that differ from a commit and of all that import them. With a change of Rust,
+or of what all packages share, it is every folder.
 """
 
 import subprocess

@@ -53,7 +53,7 @@ def run_test(test: str, target: str, *options: str, out: str | PathLike[str]) ->
     arguments = ["run", test, target, "--out", str(out), "--no-report", *options]
     ended = subprocess.run([*OPENPTS, *arguments], stdout=_STDERR, check=False).returncode
     if ended == _STOPPED:
-        raise InterruptedRunError(f"the run was stopped: `openpts resume {out}` goes on with it")
+        raise InterruptedRunError(f"the run was stopped: `openpts resume {out}` continues it")
     if ended:
         raise RunFailedError(f"`openpts run {test} {target}` ended with exit code {ended}")
     return read_run(out)

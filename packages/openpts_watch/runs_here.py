@@ -237,7 +237,7 @@ class SeenRun(Struct):
             return "time left unknown: what ends this step can't be foreseen"
         if self.finished is not None:
             is_complete = self.finished.state == "complete"
-            return "nothing is left to measure" if is_complete else "`openpts resume` goes on with it"
+            return "nothing is left to measure" if is_complete else "`openpts resume` continues it"
         bounded = self.progress is not None and self.progress.left_bounded
         at = "at the rates of now" if self.progress else "at assumed rates"
         why = "durations alone bound it" if bounded else at

@@ -33,7 +33,7 @@ class AskToStop(ModalScreen[bool]):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "dismiss(True)", "Stop the run"),
-        Binding("n,escape,q", "dismiss(False)", "Let it go on"),
+        Binding("n,escape,q", "dismiss(False)", "Let it continue"),
     ]
     CSS = """
     AskToStop { align: center middle; }
@@ -43,8 +43,8 @@ class AskToStop(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """The question."""
         yield Static(
-            "Stop this run? It ends its I/O and closes its record, as on Ctrl-C; `openpts resume` goes on "
-            "with it.\n\n\\[y] stop it   \\[n] let it go on"
+            "Stop this run? It ends its I/O and closes its record, as on Ctrl-C; `openpts resume` continues "
+            "it.\n\n\\[y] stop it   \\[n] let it continue"
         )
 
 
@@ -54,7 +54,7 @@ class RunScreen(App[None]):
     TITLE = "openpts"
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("q,escape", "quit", "Detach: the run goes on"),
+        Binding("q,escape", "quit", "Detach: the run continues"),
         Binding("s", "stop", "Stop the run"),
         Binding("tab", "app.focus_next", "Next part"),
     ]

@@ -374,7 +374,7 @@ class Site(Struct):
         folder = self._events_folder(request.path_params["id"])
         last = request.headers.get("last-event-id") or request.query_params.get("after", "0")
         if not last.isdecimal() or len(last) > 18:
-            raise UsageError(f"can't go on behind event {last!r}: its id is a number of bytes")
+            raise UsageError(f"can't continue behind event {last!r}: its id is a number of bytes")
         recent = request.query_params.get("progress") == "recent"
         stream = self.viewers.stream(folder, int(last), only_recent=recent)
         return StreamingResponse(stream, media_type="text/event-stream", headers={"x-accel-buffering": "no"})

@@ -205,5 +205,5 @@ def _fail_for_memory(error: BaseException | None, *, as_json: bool) -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit == resource.RLIM_INFINITY or not isinstance(error, ImportError | MemoryError):
         return
-    reason = f"can't go on with ulimit -v {limit // 1024}: {error or 'out of memory'}; raise it"
+    reason = f"can't continue with ulimit -v {limit // 1024}: {error or 'out of memory'}; raise it"
     _fail(reason, exit_code=1, as_json=as_json)

@@ -117,7 +117,7 @@ def note_unfinished(run_folders: Iterable[Path]) -> None:
 
     for folder in run_folders:
         if can_be_resumed(read_manifest(folder)):
-            click.echo(f"openpts: {folder} is not complete: `openpts resume {folder}` goes on", err=True)
+            click.echo(f"openpts: {folder} is not complete: `openpts resume {folder}` continues it", err=True)
 
 
 def reports_on(folder: Path) -> "list[WrittenReport]":

@@ -252,5 +252,5 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
     kept = f"1 {one}" if count == 1 else f"{count} {several}"
     return (
         f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "
-        f"`openpts resume {folders[0]}` goes on"
+        f"`openpts resume {folders[0]}` continues it"
     )

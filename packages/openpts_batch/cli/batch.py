@@ -219,7 +219,7 @@ def run_shown(runner: Executor, stream: IO[str]) -> Batch:
 def _end(batch: Batch, folder: Path, *, stopped: bool) -> None:
     """Raises the error whose exit code the drives' runs ended with, RunFailedError if there are several."""
     if stopped:
-        raise InterruptedRunError(f"stopped by the operator: `openpts resume {folder}` goes on")
+        raise InterruptedRunError(f"stopped by the operator: `openpts resume {folder}` continues it")
     failed = [entry for entry in batch.entries if entry.exit_code or entry.state is not RunState.COMPLETE]
     if not failed:
         return

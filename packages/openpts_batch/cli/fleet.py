@@ -175,7 +175,7 @@ def resume(
     backend = backend_of(fleet_file)
     found = backend.observe(str(run_id))
     if found.stage is not RunState.INTERRUPTED or found.request is None:
-        raise UsageError(f"run {run_id} is {found.stage}: only one that was interrupted can go on")
+        raise UsageError(f"run {run_id} is {found.stage}: only one that was interrupted can continue")
     if confirm_serial not in {None, found.request.serial}:
         raise UsageError(f"--confirm-serial {confirm_serial}: run {run_id} is for {found.request.serial}")
     typed = _typed_words(options)

@@ -169,7 +169,7 @@ class HostJournal(Struct, frozen=True):
         if note.cancelled_at is not None:
             return RunState.CANCELLED, f"at {note.cancelled_at}"
         if note.refused:
-            return RunState.INTERRUPTED, f"can't go on: {note.refused}"
+            return RunState.INTERRUPTED, f"can't continue: {note.refused}"
         return RunState.INTERRUPTED, reason or note.interrupted or self._how_it_was_cut(run_id)
 
     def _manifest(self, run_id: str) -> Manifest | None:
@@ -362,7 +362,7 @@ class HostSide(Struct, frozen=True):
                 time.sleep(_POLL_S)
         if journal.is_alive(run_id):
             claim = journal.claim_of(run_id)
-            raise FleetError(f"run {run_id} goes on in a process that can't be seen: see fuser -v {claim}")
+            raise FleetError(f"run {run_id} is in progress in a hidden process: see fuser -v {claim}")
         found = journal.settled(run_id)
         assert found is not None  # noqa: S101 it has a note
         return found

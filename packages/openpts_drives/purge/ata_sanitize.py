@@ -174,8 +174,8 @@ def _state_against(status: SanitizeStatus) -> str | None:
     """Why no sanitize can begin in this state, with what to do; None if nothing is against it."""
     if status.running:
         return (
-            f"a sanitize operation goes on in it already, {status}: wait, see hdparm --sanitize-status; it "
-            "goes on after a power cycle too"
+            f"a sanitize operation is in progress in it already, {status}: wait, see hdparm "
+            "--sanitize-status; it continues after a power cycle too"
         )
     if status.frozen:
         return (

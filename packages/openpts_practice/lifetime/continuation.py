@@ -25,7 +25,7 @@ def following(run: Run, rest_ns: int, seed: int) -> LifetimeConditions:
         )
     if manifest.state is not RunState.COMPLETE:
         raise RecordError(
-            f"can't continue {run.folder}: it is {manifest.state.value}, not complete; go on with it by "
+            f"can't continue {run.folder}: it is {manifest.state.value}, not complete; continue it by "
             f"`openpts resume {run.folder}`"
         )
     measured = LifetimeRun(run, conditions)

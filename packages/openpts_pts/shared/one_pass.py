@@ -249,7 +249,7 @@ def condition_in_one_pass(
     reason = (yield from _carried_out(conditions, user_capacity_bytes, known_flash, slower)).why_not
     if reason and only_short:
         raise RunFailedError(
-            f"the short form does not hold for this drive: {reason}; to go on at full length, leave out "
+            f"the short form does not hold for this drive: {reason}; to continue at full length, leave out "
             "--only-short"
         )
     return not reason

@@ -26,7 +26,7 @@ def _with_workloads(name: str, words: list[str | WorkloadTable], conditions: Any
 SHORT: Final = Parameter(
     "short",
     "within_pct",
-    "Short form: one pass leaves the state of long writing, and the workload goes on from there until its "
+    "Short form: one pass leaves the state of long writing, and the workload continues from there until its "
     "steady state is known within 5 per cent. From the pass on at full length where the drive doesn't behave "
     "as assumed. Untried on hardware.",
     SWITCH,

@@ -64,7 +64,7 @@ def tour(out: Path) -> None:
         line = words.format(out=shlex.quote(str(out)))
         click.echo(f"\n{number} of {len(STOPS)}: {why}\n$ openpts {line}")
         if waits:
-            click.pause("Enter goes on, Ctrl-C ends the tour.")
+            click.pause("Enter continues, Ctrl-C ends the tour.")
         sys.stdout.flush()
         ended = subprocess.run([*OPENPTS, *shlex.split(line)], check=False)
         if ended.returncode:

@@ -178,7 +178,7 @@ def test_what_was_put_in_the_way_since_is_lost_only_to_a_word_of_its_own(host: H
     assert (host.folder / "scratch").read_bytes().startswith(b"thesis")
     found = host.observe(run_id)
     assert found.stage is RunState.INTERRUPTED
-    assert found.reason.startswith("can't go on: refused [file-data]: ")
+    assert found.reason.startswith("can't continue: refused [file-data]: ")
     assert found.reason.endswith("to overwrite it add --overwrite-file")
     resumed = host.start(run_id, *words, again=True, resume_words=("--overwrite-file",))
     assert resumed.exit_code == 0, resumed.stderr

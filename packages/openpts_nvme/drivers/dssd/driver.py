@@ -60,7 +60,7 @@ class OcpDriver(Driver):
         try:
             read_sources(self._asker, self._answers, request.what, self._image)
         except OSError as error:
-            raise RunFailedError(f"can't go on with {request.what}: {error}") from error
+            raise RunFailedError(f"can't continue with {request.what}: {error}") from error
         finally:
             keep(runner.writer.folder, self._answers)
 

@@ -107,7 +107,7 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
     steady_after_drive_fills: Annotated[
         float,
         usual.STEADY_AFTER.but(
-            help="Random writes from fresh and after sequential writes go on for so many times the user "
+            help="Random writes from fresh and after sequential writes continue for so many times the user "
             "capacity at the least."
         ),
     ]

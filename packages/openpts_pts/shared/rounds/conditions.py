@@ -64,7 +64,7 @@ SHORTER: Final = 12
 SHORT: Final = Parameter(
     "short",
     "within_pct",
-    "Short form: one pass leaves the state of long writing, elements take 5 s or more, and rounds go on "
+    "Short form: one pass leaves the state of long writing, elements take 5 s or more, and rounds continue "
     "until each tracked figure is known within 5 per cent. At full length where the drive doesn't behave as "
     "assumed. Untried on hardware.",
     SWITCH,

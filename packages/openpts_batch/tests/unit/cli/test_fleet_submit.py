@@ -145,7 +145,7 @@ def test_the_serial_number_of_another_drive_is_no_consent(monkeypatch) -> None:
 
 def test_a_run_that_its_host_refuses_to_go_on_with_is_an_error(monkeypatch) -> None:
     """It names what the operator has not typed now, as just that may be out of date."""
-    refusal = "can't go on: refused [confirmation]: --confirm-device-path /dev/nvme0n1 does not match"
+    refusal = "can't continue: refused [confirmation]: --confirm-device-path /dev/nvme0n1 does not match"
     words = ("--confirm-namespace", "/dev/nvme1n2", "--json")
     done = resume(monkeypatch, Backend(RunState.INTERRUPTED, refusal), *words)
     assert isinstance(done.exception, FleetError)

@@ -51,7 +51,7 @@ _SAMPLE: Final = "openpts/vocabulary/sample.py"
 _DEMAND: Final = "openpts_pts/shared/demand/results.py"
 _CELLS: Final = "openpts_pts/shared/rounds/results.py"
 _IDLE: Final = "openpts_pts/hir/results.py"
-_CROSS: Final = "openpts_pts/xsr/pages.py"
+_CROSS: Final = "openpts_pts/xsr/report.py"
 _MATRIX: Final = ("iops", "lat")
 _LOOPS: Final = ("iops", "tp", "lat")
 

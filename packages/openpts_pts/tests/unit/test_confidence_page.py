@@ -16,7 +16,7 @@ from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.shared.confidence_page import Applied, confidence_page
 from openpts_pts.tests.unit.test_idle_recovery import MINUTE_NS, group
 from openpts_pts.xsr import CrossStimulusConditions
-from openpts_pts.xsr.pages import analyze_cross_stimulus, transition_page
+from openpts_pts.xsr.report import CrossStimulusReport, analyze_cross_stimulus
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run
 
@@ -102,7 +102,7 @@ def test_a_transition_shows_ten_minutes_before_it_and_sixty_after_it() -> None:
     conditions = PTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
     assert isinstance(conditions, CrossStimulusConditions)
     results = analyze_cross_stimulus(groups, MINUTE_NS)
-    page = transition_page(results, conditions, groups[1], groups[2], 2)
+    page = CrossStimulusReport(conditions, groups, results).transition(2)
     (figure,) = (block for block in page.blocks if isinstance(block, Figure))
     (table,) = (block for block in page.blocks if isinstance(block, Table))
     intervals, minutes = figure.series

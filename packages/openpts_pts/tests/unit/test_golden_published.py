@@ -19,7 +19,7 @@ from openpts_pts.hir.results import summarize_segment
 from openpts_pts.shared.rounds.results import MatrixCell
 from openpts_pts.shared.saturation import SaturationStep, analyze_saturation
 from openpts_pts.tests.unit.trace.scenario import play
-from openpts_pts.xsr.pages import analyze_cross_stimulus
+from openpts_pts.xsr.report import analyze_cross_stimulus
 from tests import DATA
 from tests.support.interval_samples import in_turn
 from tests.support.player import Drive

@@ -11,7 +11,7 @@ from openpts.units import MB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.hir.results import accesses, late_edges, summarize_segment
-from openpts_pts.xsr.pages import GroupSummary, analyze_cross_stimulus
+from openpts_pts.xsr.report import GroupSummary, analyze_cross_stimulus
 
 WRITES = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 4, 32, ActiveRange())
 ON_NS, OFF_NS = 5 * NS_PER_S, 10 * NS_PER_S

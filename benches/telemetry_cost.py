@@ -44,7 +44,7 @@ from openpts.vocabulary.sample import Phase, Sample, StepPlace
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_drives.concerns import target_gauges
 from openpts_host.concerns import host_gauges
-from openpts_pts.tests.unit.test_run_folder import manifest
+from tests.support.record_parts import manifest
 
 CAPACITY = 256 * MIB
 WARM_UP_S = 0.3

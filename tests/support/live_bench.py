@@ -19,8 +19,7 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Sc
 from openpts.vocabulary.sample import Phase, Sample, StepPlace, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts.vocabulary.verdict import Deviation
-from openpts_pts.conformance.catalogue import PTS
-from openpts_pts.tests.unit.test_run_folder import manifest
+from tests.support.record_parts import first_test, manifest
 from tests.support.scripted_engine import ScriptedEngine, complete
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ class Bench:
             self.events.append,
             lambda: HEALTH,
             sampler,
-            Driver(PTS["iops"]),
+            Driver(first_test()),
         )
 
     def steps(self) -> list[tuple[StepPlace, StepState]]:

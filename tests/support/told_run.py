@@ -20,7 +20,7 @@ from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Phase, StepPlace
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
 from openpts_pts.iops.script import standard_conditions
-from openpts_pts.tests.unit.test_run_folder import manifest
+from tests.support.record_parts import manifest
 from tests.support.scripted_engine import complete
 
 CONDITIONS = msgspec.structs.replace(

@@ -15,10 +15,10 @@ from openpts.report.record_files import record_files
 from openpts.report.sources import ReportSource
 from openpts_batch.batch_index import write_batch_index
 from openpts_compare.verification import read_report
-from openpts_pts.tests.unit.test_run_folder import manifest
 from tests import DATA
 from tests.support.batches import suite_entry, suite_of
 from tests.support.made_up_run import telling_run
+from tests.support.record_parts import manifest
 from tests.support.report_cases import SIMULATION
 
 SUITE = suite_of(suite_entry("iops", "1-iops"))

@@ -24,7 +24,8 @@ from openpts.report.sources import read_for_report
 from openpts_compare.record_check import check_record
 from tests import DATA, ROOT
 from tests.support.shortened_runs import SMALL, shortened_run
-from tests.support.stream_runs import BESIDE, measured, stored
+from tests.support.stream_runs import measured, stored
+from tests.support.streams import BESIDE
 
 RELIABILITY = ROOT / "packages/openpts/docs/reliability.md"
 

@@ -20,8 +20,8 @@ from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 from openpts_compare.verification import read_report
-from openpts_pts.tests.unit.test_run_folder import manifest
 from tests.support.batches import suite_entry, suite_of
+from tests.support.record_parts import manifest
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 WROTE = "openpts 0.9.1"

@@ -27,7 +27,8 @@ from openpts_io.measure import (
     measure,
 )
 from tests.support.refusals import refusal
-from tests.support.stream_runs import BESIDE, DELAYED, ENDING, drive
+from tests.support.stream_runs import drive
+from tests.support.streams import BESIDE, DELAYED, ENDING
 
 TARGET = "sim:enterprise-tlc?capacity=2GB&seed=1"
 OPTIONS = NativeOptions(interval_ns=NS_PER_S // 10)

@@ -18,9 +18,9 @@ from openpts.record.reader import Run, read_manifest, read_run, refuse_other_his
 from openpts.record.schema import PAGE_BYTES
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts_compare.record_check import check_record
-from openpts_pts.tests.unit.test_run_folder import DEVIATION, manifest, round_place, sample
 from openpts_web.documents import page_of_folder
 from tests.support.processes import in_process
+from tests.support.record_parts import DEVIATION, manifest, round_place, sample
 
 _LEVELS = 15
 _LEAF_OF_TABLE, _LEAF_OF_INDEX = 13, 10

@@ -33,7 +33,7 @@ from openpts.vocabulary.sample import (
     StreamSample,
 )
 from openpts.vocabulary.stimulus import Duration, Step, Stream
-from tests.support.stream_runs import READER, WRITER
+from tests.support.streams import READER, WRITER
 
 PLACE = StepPlace(1, Phase.ROUND, 1, 0)
 

@@ -13,7 +13,7 @@ from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import RunWriter
 from openpts.vocabulary.facts import Fact, HealthReading
 from openpts.vocabulary.sample import NOTHING, Interval, Phase, Sample
-from openpts_pts.tests.unit.test_run_folder import manifest, round_place, sample
+from tests.support.record_parts import manifest, round_place, sample
 from tests.support.vocabulary_values import FLOATS, INTEGERS, TEXTS, values_of
 
 WITH_A_DISK = settings(max_examples=25)

@@ -37,9 +37,9 @@ from openpts.vocabulary.sample import (
     StepState,
 )
 from openpts.vocabulary.stimulus import DataPattern, Duration, Pacing, Placement, Step, Stimulus, StopRule
-from openpts_pts.tests.unit.test_run_folder import manifest, sample
 from tests.support.made_up_run import made_up_run
 from tests.support.processes import in_process
+from tests.support.record_parts import manifest, sample
 from tests.support.vocabulary_values import values_of
 
 # Each example is a database of its own, synced to the disk: no more of them than needed.

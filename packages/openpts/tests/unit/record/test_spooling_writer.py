@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openpts.errors import LostRecordError, OpenptsError, RecordError, UnwritableRecordError
+from openpts.errors import LostRecordError, OpenptsError, UnwritableRecordError
 from openpts.record import writer as writer_module
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
@@ -28,9 +28,8 @@ from openpts.temporary_folder import temporary_folder
 from openpts.units import MIB
 from openpts.vocabulary.sample import Phase, StepPlace
 from openpts.vocabulary.verdict import Deviation
-from openpts_batch.in_turn import _state
-from openpts_pts.tests.unit.test_run_folder import manifest, round_place, sample
 from tests.support.live_bench import step
+from tests.support.record_parts import manifest, round_place, sample
 from tests.support.scripted_engine import complete
 
 RESERVE_BYTES = 64 * 1024
@@ -348,12 +347,6 @@ def test_other_names_and_readers_are_no_loss(tmp_path) -> None:
     writer.add_step(round_place(1, 0), sample())
     writer.close()
     assert len(read_run(tmp_path / "run").steps) == 1
-
-
-def test_a_test_of_a_suite_that_lost_its_record_has_failed(tmp_path) -> None:
-    """It was not refused, though there is no record of it."""
-    assert _state(LostRecordError("gone"), tmp_path) is RunState.FAILED
-    assert _state(RecordError("can't be made"), tmp_path) is RunState.REFUSED
 
 
 def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path, golden) -> None:

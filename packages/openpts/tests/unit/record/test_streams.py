@@ -20,7 +20,8 @@ from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Phase, Sample, StepPlace, StepState
 from openpts.vocabulary.stimulus import Stream
 from tests.support.frame_rows import as_rows
-from tests.support.stream_runs import BESIDE, DELAYED, ENDING, PLAIN, READER, STEPS, engine, measured, stored
+from tests.support.stream_runs import engine, measured, stored
+from tests.support.streams import BESIDE, DELAYED, ENDING, PLAIN, READER, STEPS
 
 
 @pytest.fixture(scope="module")

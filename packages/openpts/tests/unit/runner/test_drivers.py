@@ -10,7 +10,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.runner.driver import driver_of
 from openpts.runner.replay import ResumePoint
 from openpts.vocabulary.command_run import CommandRequest, CommandRun, PrepareFileSystem, RunKind
-from openpts_pts.tests.unit.test_run_folder import manifest
+from tests.support.record_parts import manifest
 
 PROGRAM = CommandRun(RunKind.WARM, 2, 1, "", 10**9, 0)
 ORDER = CommandRequest(RunKind.WARM, 2, ("true",))

@@ -21,7 +21,7 @@ from openpts_practice.rows.precon import script as precon
 from openpts_practice.rows.sustained import script as sustained
 from openpts_pts.conformance.catalogue import PTS
 from openpts_pts.iops import script as iops
-from openpts_pts.tests.unit.test_run_folder import manifest
+from tests.support.record_parts import manifest
 from tests.support.scripted_engine import complete
 from tests.support.told_run import log_of
 

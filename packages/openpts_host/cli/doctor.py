@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, Self
+from typing import Final
 
 import click
 from msgspec import Struct
@@ -39,13 +39,73 @@ from openpts_host.settings import host_settings
 _ALLOWED: Final = "Cpus_allowed_list:"
 
 
-class AuditFinding(Struct, frozen=True):
-    """One line of the audit with its grade. ``remedy`` says how it may be changed; empty where it is good."""
+class AuditedSetting(Struct, frozen=True, kw_only=True):
+    """A setting; ``key`` is that of a run's record and of doctor.md of the manual.
 
-    advice: Advice
-    fact: Fact
+    ``now`` is None if it could not be read, and ``source`` says why. ``real_world`` and ``synthetic`` are
+    advice for a machine as its users have it, and for measurements of the drive alone. ``remedy`` is how it
+    may be changed, or why openpts leaves it alone.
+    """
+
+    key: str
+    group: str
+    title: str
+    now: str | None
+    source: str
+    real_world: str
+    synthetic: str
+    effect: str
     grade: Grade
-    remedy: str
+    remedy: str | None
+    requirements: tuple[str, ...]
+
+    @property
+    def value(self) -> str:
+        """As text shows it."""
+        return "not reported" if self.now is None else printable(self.now)
+
+
+class ChangedSetting(Struct, frozen=True):
+    """What --apply did; ``failure`` is None if it was read back as wanted."""
+
+    key: str
+    place: str
+    found: str | None
+    wanted: str
+    failure: str | None
+
+
+class RestoredSetting(Struct, frozen=True):
+    """What --restore did."""
+
+    put_back: bool
+    text: str
+
+
+class AuditedPlugin(Struct, frozen=True):
+    """An object of a plug-in; ``failure`` is why it can't be used, None if it can."""
+
+    plugin: str
+    version: str
+    kind: str
+    name: str
+    failure: str | None
+
+
+class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
+    """The audit, what was changed before it, and what was put back.
+
+    ``target`` is as it was named, None if only the machine was looked at. ``counts`` are by grade.
+    """
+
+    scenario: Scenario
+    target: str | None
+    disk: str | None
+    counts: dict[Grade, int]
+    settings: tuple[AuditedSetting, ...]
+    changes: tuple[ChangedSetting, ...]
+    restored: tuple[RestoredSetting, ...]
+    plugins: tuple[AuditedPlugin, ...] = ()
 
 
 class Doctor(Struct, frozen=True):
@@ -61,8 +121,29 @@ class Doctor(Struct, frozen=True):
         """For the drive that the operator names, or the one below a file. Raises UsageError, TargetError."""
         return cls(scenario, roots, None if text is None else _disk(text, roots))
 
-    def findings(self) -> tuple[AuditFinding, ...]:
-        """The audit, in the order of the table of advice; of no drive what belongs to one is left out."""
+    def audit(
+        self,
+        target: str | None,
+        changes: Sequence[ChangeReport] = (),
+        restored: Sequence[Healing] = (),
+        *,
+        plugins: Sequence[AuditedPlugin] = (),
+    ) -> Audit:
+        """What is set now, after these changes."""
+        settings = self.settings()
+        return Audit(
+            scenario=self.scenario,
+            target=target,
+            disk=None if self.disk is None else self.disk.name,
+            counts={grade: sum(one.grade is grade for one in settings) for grade in Grade},
+            settings=settings,
+            changes=tuple(filled(ChangedSetting, one, failure=one.failure or None) for one in changes),
+            restored=tuple(filled(RestoredSetting, one) for one in restored),
+            plugins=tuple(plugins),
+        )
+
+    def settings(self) -> tuple[AuditedSetting, ...]:
+        """In the order of the table of advice; of no drive what belongs to one is left out."""
         facts = self._facts()
         changeable = {change.key for change in self._changes()}
         found = []
@@ -71,7 +152,9 @@ class Doctor(Struct, frozen=True):
                 continue
             fact = facts[advice.key]
             grade = advice.grade(fact.value, self.scenario)
-            found.append(AuditFinding(advice, fact, grade, _remedy(advice, grade, changeable)))
+            remedy = _remedy(advice, grade, changeable)
+            more = {"now": fact.value, "source": fact.source, "effect": advice.reason, "grade": grade}
+            found.append(filled(AuditedSetting, advice, **more, remedy=remedy))
         return tuple(found)
 
     def apply(self, journal: Journal) -> tuple[tuple[Healing, ...], tuple[ChangeReport, ...]]:
@@ -128,117 +211,14 @@ def _threads(node: str, roots: SystemRoots) -> str:
     return ",".join(map(str, sorted(both))) if both else allowed
 
 
-def _remedy(advice: Advice, grade: Grade, changeable: set[str]) -> str:
+def _remedy(advice: Advice, grade: Grade, changeable: set[str]) -> str | None:
     if grade in {Grade.GOOD, Grade.UNKNOWN}:
-        return ""
+        return None
     if advice.key in changeable:
         return "--apply changes it"
     if advice.remedy or advice.suits is None:
-        return advice.remedy
+        return advice.remedy or None
     return "this kernel has no setting for it"
-
-
-class AuditedSetting(Struct, frozen=True, kw_only=True):
-    """A setting; ``key`` is that of a run's record and of doctor.md of the manual.
-
-    ``now`` is None if it could not be read, and ``source`` says why. ``real_world`` and ``synthetic`` are
-    advice for a machine as its users have it, and for measurements of the drive alone. ``remedy`` is how it
-    may be changed, or why openpts leaves it alone.
-    """
-
-    key: str
-    group: str
-    title: str
-    now: str | None
-    source: str
-    real_world: str
-    synthetic: str
-    effect: str
-    grade: Grade
-    remedy: str | None
-    requirements: tuple[str, ...]
-
-    @classmethod
-    def of(cls, finding: AuditFinding) -> Self:
-        """The same as the text says."""
-        return filled(
-            cls,
-            finding.advice,
-            now=finding.fact.value,
-            source=finding.fact.source,
-            effect=finding.advice.reason,
-            grade=finding.grade,
-            remedy=finding.remedy or None,
-        )
-
-
-class ChangedSetting(Struct, frozen=True):
-    """What --apply did; ``failure`` is None if it was read back as wanted."""
-
-    key: str
-    place: str
-    found: str | None
-    wanted: str
-    failure: str | None
-
-
-class RestoredSetting(Struct, frozen=True):
-    """What --restore did."""
-
-    put_back: bool
-    text: str
-
-
-class AuditedPlugin(Struct, frozen=True):
-    """An object of a plug-in; ``failure`` is why it can't be used, None if it can."""
-
-    plugin: str
-    version: str
-    kind: str
-    name: str
-    failure: str | None
-
-
-class Audit(Document, frozen=True, kw_only=True, tag="openpts.doctor/1"):
-    """The audit, what was changed before it, and what was put back.
-
-    ``target`` is as it was named, None if only the machine was looked at. ``counts`` are by grade.
-    """
-
-    scenario: Scenario
-    target: str | None
-    disk: str | None
-    counts: dict[Grade, int]
-    settings: tuple[AuditedSetting, ...]
-    changes: tuple[ChangedSetting, ...]
-    restored: tuple[RestoredSetting, ...]
-    plugins: tuple[AuditedPlugin, ...] = ()
-
-    @classmethod
-    def by(
-        cls,
-        physician: Doctor,
-        target: str | None,
-        findings: Sequence[AuditFinding],
-        changes: Sequence[ChangeReport],
-        restored: Sequence[Healing],
-        *,
-        plugins: Sequence[AuditedPlugin] = (),
-    ) -> Self:
-        """The same as the text says."""
-        return cls(
-            scenario=physician.scenario,
-            target=target,
-            disk=None if physician.disk is None else physician.disk.name,
-            counts={grade: sum(finding.grade is grade for finding in findings) for grade in Grade},
-            settings=tuple(map(AuditedSetting.of, findings)),
-            changes=tuple(
-                ChangedSetting(one.key, one.place, one.found, one.wanted, one.failure or None)
-                for one in changes
-            ),
-            restored=tuple(RestoredSetting(one.put_back, one.text) for one in restored),
-            plugins=tuple(plugins),
-        )
 
 
 _STYLES: Final = {Grade.BAD: "bold red", Grade.UNKNOWN: "yellow", Grade.NOTE: "cyan", Grade.GOOD: "green"}
@@ -253,84 +233,62 @@ _WIDE: Final = 110
 _KEPT_OF_A_PLACE: Final = 3
 
 
-def audit_text(
-    findings: Sequence[AuditFinding], target: str | None, scenario: Scenario, width: int, *, in_full: bool
-) -> RenderableType:
-    """All findings by grade, the worst first; the good ones in short unless ``in_full``."""
-    counts = Counter(finding.grade for finding in findings)
-    reported = ", ".join(f"{counts[grade]} {grade}" for grade in _ORDER if counts[grade])
+def audit_text(audit: Audit, width: int, *, in_full: bool) -> RenderableType:
+    """All settings by grade, the worst first; the good ones in short unless ``in_full``."""
+    reported = ", ".join(f"{audit.counts[grade]} {grade}" for grade in _ORDER if audit.counts[grade])
+    target, scenario = audit.target, audit.scenario
     what = printable(target) if target else "this machine (name a drive to audit its link as well)"
     blocks: list[RenderableType] = [
         Text(f"{what}, for a {scenario} measurement, which tests {scenario.subject}: {reported}")
     ]
     for grade in _ORDER:
-        of_grade = [finding for finding in findings if finding.grade is grade]
+        of_grade = [setting for setting in audit.settings if setting.grade is grade]
         if not of_grade:
             continue
         blocks += [Text(), Text(_HEADINGS[grade], style=_STYLES[grade])]
         if grade is Grade.UNKNOWN or (grade is Grade.GOOD and not in_full):
-            blocks += _short(of_grade)
+            blocks += map(_short, of_grade)
         else:
-            blocks.append(_table(of_grade) if width >= _WIDE else Group(*_stacked(of_grade)))
+            blocks += [_table(of_grade)] if width >= _WIDE else _stacked(of_grade)
     return Group(*blocks)
 
 
-def _short(findings: Iterable[AuditFinding]) -> Iterator[RenderableType]:
+def _short(setting: AuditedSetting) -> RenderableType:
     """What is good with its value; what is unknown with the place that does not tell."""
-    for finding in findings:
-        value = finding.fact.value
-        text = Text(f"{finding.advice.title}: ", style="")
-        text.append(
-            printable(value) if value is not None else f"not reported ({printable(finding.fact.source)})"
-        )
-        yield _indented(text)
+    why = f" ({printable(setting.source)})" if setting.now is None else ""
+    return _indented(Text(f"{setting.title}: {setting.value}{why}"))
 
 
-def _table(findings: Sequence[AuditFinding]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+def _table(settings: Sequence[AuditedSetting]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False, expand=True)
     table.add_column("  Setting", ratio=22)
     table.add_column("Now", ratio=24)
     table.add_column("Real-world", ratio=14)
     table.add_column("Synthetic", ratio=16)
     table.add_column("What it does, and what can be done", ratio=34)
-    for finding in findings:
-        advice = finding.advice
-        effect = Text(advice.reason)
-        if finding.remedy:
-            effect.append(f"; {finding.remedy}", style="dim")
-        table.add_row(
-            _indented(Text(advice.title)),
-            Text(_now(finding)),
-            Text(advice.real_world),
-            Text(advice.synthetic),
-            effect,
-        )
-    table.expand = True
+    for one in settings:
+        effect = Text(one.effect)
+        if one.remedy:
+            effect.append(f"; {one.remedy}", style="dim")
+        texts = (Text(text) for text in (one.value, one.real_world, one.synthetic))
+        table.add_row(_indented(Text(one.title)), *texts, effect)
     return table
 
 
-def _stacked(findings: Iterable[AuditFinding]) -> Iterator[RenderableType]:
+def _stacked(settings: Iterable[AuditedSetting]) -> Iterator[RenderableType]:
     """For narrow terminals: the value behind the name, the rest below."""
-    for finding in findings:
-        advice = finding.advice
-        yield _indented(Text(f"{advice.title}: {_now(finding)}"))
-        below = Text(f"real-world: {advice.real_world}; synthetic: {advice.synthetic}\n{advice.reason}")
-        if finding.remedy:
-            below.append(f"; {finding.remedy}")
-        below.stylize("dim")
+    for one in settings:
+        yield _indented(Text(f"{one.title}: {one.value}"))
+        text = f"real-world: {one.real_world}; synthetic: {one.synthetic}\n{one.effect}"
+        below = Text(f"{text}; {one.remedy}" if one.remedy else text, style="dim")
         yield Padding(below, (0, 0, 0, 6), expand=False)
-
-
-def _now(finding: AuditFinding) -> str:
-    value = finding.fact.value
-    return "not reported" if value is None else printable(value)
 
 
 def _indented(text: Text) -> Padding:
     return Padding(text, (0, 0, 0, 2), expand=False)
 
 
-def changes_text(changes: Sequence[ChangeReport], *, asked: bool) -> Iterator[Text]:
+def changes_text(changes: Sequence[ChangedSetting], *, asked: bool) -> Iterator[Text]:
     """What was changed, the same change in many places once."""
     if not asked:
         return
@@ -342,7 +300,7 @@ def changes_text(changes: Sequence[ChangeReport], *, asked: bool) -> Iterator[Te
         places: dict[tuple[str, str, str, str], str] = {}
         for change in changes:
             if bool(change.failure) is failed:
-                line = (change.key, change.found or "?", change.wanted, change.failure)
+                line = (change.key, change.found or "?", change.wanted, change.failure or "")
                 counts[line] += 1
                 places.setdefault(line, change.place)
         for line, count in counts.items():
@@ -366,12 +324,12 @@ def _short_place(place: str) -> str:
     return "/".join(place.rsplit("/", _KEPT_OF_A_PLACE)[1:]) or place
 
 
-def _restored_text(restored: Sequence[Healing], *, asked: bool) -> Iterator[Text]:
+def _restored_text(restored: Sequence[RestoredSetting], *, asked: bool) -> Iterator[Text]:
     """What became of each entry of the journal."""
     if asked and not restored:
         yield Text("Nothing to restore.")
-    for healing in restored:
-        yield Text(printable(healing.text), style="" if healing.put_back else "red")
+    for one in restored:
+        yield Text(printable(one.text), style="" if one.put_back else "red")
 
 
 def _audited_plugins(root: click.Command) -> tuple[AuditedPlugin, ...]:
@@ -435,19 +393,23 @@ def doctor(
     restored, changes = physician.apply(journal) if to_apply else ((), ())
     if to_restore:
         restored = restore(journal, roots)
-    findings = physician.findings()
     plugins = () if to_restore else _audited_plugins(click.get_current_context().find_root().command)
-    failed = [healing.text for healing in restored if not healing.put_back]
+    audit = physician.audit(target, changes, restored, plugins=plugins)
+    failed = [one.text for one in audit.restored if not one.put_back]
     failure = OpenptsError("; ".join(failed)) if failed else None
     if as_json:
-        print_document(Audit.by(physician, target, findings, changes, restored, plugins=plugins), failure)
+        print_document(audit, failure)
     else:
         console = table_console(pipe_columns=_PIPE_COLUMNS)
-        for line in (*_restored_text(restored, asked=to_restore), *changes_text(changes, asked=to_apply)):
+        did = (
+            *_restored_text(audit.restored, asked=to_restore),
+            *changes_text(audit.changes, asked=to_apply),
+        )
+        for line in did:
             console.print(line, soft_wrap=True)
         if not to_restore:
-            console.print(audit_text(findings, target, physician.scenario, console.width, in_full=in_full))
-        for line in _plugins_text(plugins):
+            console.print(audit_text(audit, console.width, in_full=in_full))
+        for line in _plugins_text(audit.plugins):
             console.print(line, soft_wrap=True)
     if to_restore and os.geteuid() != 0:
         click.echo(

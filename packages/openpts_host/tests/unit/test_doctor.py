@@ -19,7 +19,7 @@ from openpts.journal import Journal
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import ChangeReport, Scenario
 from openpts_host.cli import installation
-from openpts_host.cli.doctor import Audit, Doctor, audit_text, changes_text, doctor, restore
+from openpts_host.cli.doctor import Doctor, audit_text, changes_text, doctor, restore
 from openpts_host.cli.installation import IO_URING, Part, failure_of, installation_text, parts
 from openpts_host.tests.unit.recorded_systemd import RecordedSystemd
 from tests.data.system_trees import laptop
@@ -39,7 +39,7 @@ def printed(roots: SystemRoots, width: int, *, in_full: bool = False) -> str:
     out = StringIO()
     console = Console(file=out, width=width, highlight=False, color_system=None)
     examined = examine(roots)
-    console.print(audit_text(examined.findings(), "/dev/sdb", examined.scenario, width, in_full=in_full))
+    console.print(audit_text(examined.audit("/dev/sdb"), width, in_full=in_full))
     return out.getvalue()
 
 
@@ -98,7 +98,7 @@ def test_the_json_keeps_to_its_schema(scenario, laptop) -> None:
     examined, journal = examine(laptop, scenario), Journal(laptop.sys.parent / "journal", laptop)
     _, changes = in_process(lambda: examined.apply(journal))
     restored = restore(journal, laptop, examined.run)
-    audit = Audit.by(examined, "/dev/sdb", examined.findings(), changes, restored)
+    audit = examined.audit("/dev/sdb", changes, restored)
     content = msgspec.json.decode(msgspec.json.encode(audit))
     jsonschema.validate(content, SCHEMA)
     assert content["disk"] == "sdb"

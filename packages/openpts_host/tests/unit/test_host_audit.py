@@ -11,7 +11,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import ChangeReport, Scenario
 from openpts_host.advice.advice import Grade, Group
 from openpts_host.advice.table import ADVICE
-from openpts_host.cli.doctor import AuditFinding, Doctor, restore
+from openpts_host.cli.doctor import AuditedSetting, Doctor, restore
 from openpts_host.run_tuning import tuned_host
 from openpts_host.tests.unit.recorded_systemd import RecordedSystemd
 from openpts_host.tests.unit.test_changes import settings_of
@@ -32,28 +32,26 @@ def applied(examined: Doctor, journal: Journal) -> tuple[ChangeReport, ...]:
     return cast("tuple[ChangeReport, ...]", changes)
 
 
-def by_key(examined: Doctor) -> dict[str, AuditFinding]:
-    return {finding.advice.key: finding for finding in examined.findings()}
+def by_key(examined: Doctor) -> dict[str, AuditedSetting]:
+    return {finding.key: finding for finding in examined.settings()}
 
 
 def test_with_a_drive_each_item_of_the_table_is_looked_at(server) -> None:
-    assert [finding.advice for finding in doctor(server, "nvme0n1").findings()] == list(ADVICE)
+    assert [finding.key for finding in doctor(server, "nvme0n1").settings()] == [
+        advice.key for advice in ADVICE
+    ]
 
 
 def test_without_one_what_belongs_to_a_drive_is_left_out(server) -> None:
-    groups = {
-        finding.advice.group
-        for finding in doctor(server, None).findings()
-        if finding.advice.key != "io_limit"
-    }
+    groups = {finding.group for finding in doctor(server, None).settings() if finding.key != "io_limit"}
     assert groups == set(Group) - {Group.QUEUE, Group.LINK}
 
 
 def test_every_item_that_is_wrong_has_a_remedy_or_a_reason(laptop) -> None:
     for scenario in Scenario:
-        for finding in doctor(laptop, "sdb", scenario).findings():
+        for finding in doctor(laptop, "sdb", scenario).settings():
             wrong = finding.grade is Grade.BAD
-            assert not wrong or finding.remedy not in {"", "this kernel has no setting for it"}, finding
+            assert not wrong or finding.remedy not in {None, "this kernel has no setting for it"}, finding
 
 
 def test_a_drive_on_usb(laptop) -> None:
@@ -68,7 +66,7 @@ def test_a_drive_on_usb(laptop) -> None:
         "governor": ("powersave", Grade.BAD),
         "aspm": (None, Grade.UNKNOWN),
     }
-    assert {key: (found[key].fact.value, found[key].grade) for key in told} == told
+    assert {key: (found[key].now, found[key].grade) for key in told} == told
 
 
 @pytest.mark.parametrize(
@@ -83,7 +81,7 @@ def test_a_drive_on_usb(laptop) -> None:
 def test_a_drive_on_the_other_node_than_the_processors(allowed, threads, grade, server) -> None:
     (server.proc / "self/status").write_text(f"Name:\topenpts\nCpus_allowed_list:\t{allowed}\n")
     finding = by_key(doctor(server, "nvme0n1"))["numa_node"]
-    assert finding.fact.value == f"node 1 of 2, processors 2-3,6-7; threads: {threads}"
+    assert finding.now == f"node 1 of 2, processors 2-3,6-7; threads: {threads}"
     assert finding.grade is grade
 
 
@@ -98,7 +96,7 @@ def test_only_limits_on_that_drive_count(container) -> None:
 def test_what_was_applied_is_good_and_restored_as_it_was(laptop) -> None:
     before = settings_of(laptop)
     examined, journal = doctor(laptop, "sdb"), Journal(laptop.sys.parent / "journal", laptop)
-    changeable = {f.advice.key for f in examined.findings() if f.remedy == "--apply changes it"}
+    changeable = {f.key for f in examined.settings() if f.remedy == "--apply changes it"}
     assert {"scheduler", "usb_suspend", "governor", "trim_timer", "c_states"} <= changeable
     assert [change.failure for change in applied(examined, journal) if change.failure] == []
     after = by_key(examined)

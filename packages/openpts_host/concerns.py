@@ -169,7 +169,7 @@ class Host(Concern):
 
     def gauges(self, run: RunContext) -> Iterable[Gauge]:
         """Of the machine around the drive."""
-        period_s = run.order.telemetry.period_s
+        period_s = run.order.telemetry_period_s
         if run.is_simulated or run.engine is None or period_s is None:
             return ()
         self._watch = HostWatch(period_s, never_sleeps(run.engine.facts))

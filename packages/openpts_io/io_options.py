@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 from msgspec import UNSET, UnsetType
 
-from openpts.cli.io_engine import NUMA, native_options
+from openpts.cli.io_engine import NUMA, pinned_cpus
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, FOLDER, flag, group, option
 from openpts.device.block_device import BlockDevice
@@ -307,9 +307,9 @@ class EngineArgs:
 
     def options(self) -> NativeOptions:
         """The choices that the words stand for. Raises UsageError."""
-        return native_options(
-            self.io_path,
-            self.cpus,
+        return NativeOptions(
+            io_path=None if self.io_path is None else IoPath(self.io_path),
+            cpus=pinned_cpus(self.cpus),
             completion_wait=CompletionWait(self.wait),
             most_errors=self.max_errors,
             interval_ns=round(self.interval_seconds * NS_PER_S),

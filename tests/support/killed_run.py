@@ -15,7 +15,7 @@ from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
-from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.purge import Consent
 from tests.support.oracle_presets import write_oracle
 from tests.support.shortened_runs import SMALL
 from tests.support.subject_files import with_subject
@@ -30,7 +30,6 @@ def ordered(test: str, folder: Path, target: str = SMALL) -> RunSettings:
         drive_class=DriveClass.ENTERPRISE,
         adjust=lambda conditions: at_time_scale(with_subject(conditions), SCALES.get(test, 0.004)),
         consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
         people=People(),
         command_line=("run", test, target),
         folder=folder,

@@ -55,7 +55,7 @@ def run_one_point(
         drive_class=drive_class,
         adjust=adjust,
         consent=Consent(),
-        purge_choice=purge,
+        purge=str(purge),
         people=People(),
         command_line=("run", "iops", f"sim:{preset}"),
         folder=folder,

@@ -36,7 +36,7 @@ def run_whole(
         drive_class=drive_class,
         adjust=adjust,
         consent=Consent(),
-        purge_choice=purge,
+        purge=str(purge),
         people=People(),
         command_line=("run", test, drive),
         folder=folder,

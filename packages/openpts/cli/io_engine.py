@@ -1,26 +1,19 @@
 """How the engine does its work, from words that `openpts io` and `openpts run` share."""
 
 import os
-from typing import Any, Final
+from typing import Final
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
-from openpts.engine.options import IoPath, NativeOptions
 from openpts.fields.parsing import refuse
 
 NUMA: Final = "numa"
 NOT_PINNED: Final = "none"
 
 
-def native_options(io_path: str | None, cpus: str, **others: Any) -> NativeOptions:
-    """The choices that the words stand for, and others. Raises UsageError."""
-    return NativeOptions(
-        io_path=None if io_path is None else IoPath(io_path),
-        cpus=() if cpus in {NUMA, NOT_PINNED} else _cpus(cpus),
-        **others,
-    )
-
-
-def _cpus(text: str) -> tuple[int, ...]:
+def pinned_cpus(text: str) -> tuple[int, ...]:
+    """The processors that ``--cpus`` names, none for ``numa`` and ``none``. Raises UsageError."""
+    if text in {NUMA, NOT_PINNED}:
+        return ()
     try:
         cpus = parse_cpu_list(text)
     except ValueError as error:

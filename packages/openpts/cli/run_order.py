@@ -19,7 +19,7 @@ from rich.text import Text
 from openpts.cli.console import live_console
 from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
-from openpts.cli.io_engine import NUMA, native_options
+from openpts.cli.io_engine import NUMA, pinned_cpus
 from openpts.cli.live_outputs import live_listeners
 from openpts.cli.log_lines import (
     elapsed_text,
@@ -44,6 +44,7 @@ from openpts.errors import (
 from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
+from openpts.record.manifest import RequestedSettings
 from openpts.record.reader import read_run
 from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener, PurgeProgressed, RunPaused, RunStarted, Ticked
@@ -51,8 +52,6 @@ from openpts.runner.order import RunSettings
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.progress import RunProgress
 from openpts.runner.run import run_test
-from openpts.runner.telemetry import TelemetryChoice
-from openpts.units import NS_PER_MS
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.purge import Consent
 
@@ -146,14 +145,10 @@ _SECONDS: Final = {None: 1.0, "s": 1.0, "ms": 0.001}
 _SHORTEST_S, _LONGEST_S = 0.1, 3600.0
 
 
-def telemetry_of(period: str, power_command: str | None) -> TelemetryChoice:
-    """What the options ask for. Raises UsageError, also if there is no such program."""
-    if power_command is not None:
-        PowerCommand(power_command)
-    return TelemetryChoice(None if period == _OFF else _period_s(period), power_command)
-
-
-def _period_s(text: str) -> float:
+def telemetry_period_s(text: str) -> float | None:
+    """What the option asks for, None for ``off``. Raises UsageError."""
+    if text == _OFF:
+        return None
     match = _PERIOD.fullmatch(text)
     period_s = float(match[1]) * _SECONDS[match[2]] if match else 0.0
     if not _SHORTEST_S <= period_s <= _LONGEST_S:
@@ -173,34 +168,32 @@ def order_of(
     """What a run is ordered to be, from ``RunArgs`` as given and the choices for its test."""
     args = RunArgs(**given)
     description = choices.description(args.describe)
+    if args.power_command is not None:
+        PowerCommand(args.power_command)
+    said = {name: getattr(args, name) for name in RequestedSettings.__struct_fields__ if hasattr(args, name)}
+    said |= {
+        "cpus": pinned_cpus(args.cpus),
+        "pin_to_node": args.cpus == NUMA,
+        "telemetry_period_s": telemetry_period_s(args.telemetry_period),
+        "short_report": choices.short_report,
+    }
     return RunSettings(
+        **said,
         target=target,
         drive_class=choices.drive_class,
         adjust=adjustment(choices, target),
         admit=choices.admit,
         consent=consent,
-        purge_choice=choices.purge(purge),
+        purge=str(choices.purge(purge)),
         people=choices.people(People(args.operator, args.auditor, args.sponsor, args.labels)),
         command_line=tuple(sys.argv[1:]),
         folder=args.out,
         run_id=None if run_id is None else str(run_id),
         seed=choices.seed,
-        options=native_options(
-            args.io_path,
-            args.cpus,
-            slow_io_ns=None if args.outliers_ms is None else round(args.outliers_ms * NS_PER_MS),
-        ),
-        pin_to_node=args.cpus == NUMA,
-        telemetry=telemetry_of(args.telemetry_period, args.power_command),
         scenario=choices.scenario(args.scenario),
-        tune=args.tune,
-        exclusive_host=args.exclusive_host,
         description=description,
         purpose=choices.purpose(description),
         inputs=choices.inputs(description),
-        short_report=choices.short_report,
-        hooks=args.hooks,
-        hook_limit_s=args.hook_limit_s,
     )
 
 

@@ -85,7 +85,7 @@ class RunArgs:
         "0.1s to 3600s, or off.",
         default="1s",
     )
-    outliers_ms: float | None = option(
+    slow_io_ms: float | None = option(
         "--outliers MS",
         "Note each I/O that takes so many milliseconds or more, and what made it slow; see the "
         "report. A drive's own latency monitor (OCP) counts from 5 ms on meanwhile.",

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
-from msgspec import Struct, field
-from msgspec.structs import replace
+from msgspec import field
+from msgspec.structs import asdict, replace
 
 from openpts.engine.options import CompletionWait, IoPath, NativeOptions
 from openpts.errors import RecordError
@@ -18,8 +18,9 @@ from openpts.record.manifest import Manifest, RequestedSettings, RunState
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import driver_of
 from openpts.runner.resumed_run import Continuation, Resumption, attempt_here
-from openpts.runner.telemetry import TelemetryChoice
+from openpts.runner.telemetry import PERIOD_S
 from openpts.units import NS_PER_MS
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     DescribedDrive,
@@ -31,8 +32,7 @@ from openpts.vocabulary.facts import (
     TargetKind,
     fact_of,
 )
-from openpts.vocabulary.hook import HOOK_LIMIT_S
-from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.purge import AUTO, Consent
 
 _SERIAL_DIGITS: Final = 4
 # Drives of one name may begin in one second; these digits are random.
@@ -46,66 +46,54 @@ def _anything(_conditions: Conditions, _target: TargetFacts) -> None:
     """Default of ``admit``: no condition asks for more than any target can do."""
 
 
-class RunSettings(Struct, frozen=True):
+class RunSettings(RequestedSettings, frozen=True, kw_only=True):
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
-    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
-    the files that the operator wrote for the run, by the names of their copies. ``run_id`` is that of a run
-    that a batch or fleet asked for. ``resumes``: the run in ``folder`` continues under the conditions of its
-    record. ``continues``: a new run follows a finished one.
+    not have to ask. ``inputs`` are the files that the operator wrote for the run, by the names of their
+    copies. ``run_id`` is that of a run that a batch or fleet asked for. ``resumes``: the run in ``folder``
+    continues under the conditions of its record. ``continues``: a new run follows a finished one.
     """
 
-    target: str
+    purge: str = AUTO
+    io_path: str | None = None
+    completion_wait: str = CompletionWait.EACH
+    cpus: tuple[int, ...] = ()
+    pin_to_node: bool = True
+    most_errors: int = 0
+    tune: bool = False
+    telemetry_period_s: float | None = PERIOD_S
+    power_command: str | None = None
     drive_class: DriveClass
     adjust: Adjust
     consent: Consent
-    purge_choice: PurgeChoice
     people: People
     command_line: tuple[str, ...]
     admit: Admit = _anything
     folder: Path | None = None
     seed: int | None = None
-    options: NativeOptions = field(default_factory=NativeOptions)
-    pin_to_node: bool = True
     scenario: Scenario = Scenario.SYNTHETIC
-    tune: bool = False
     description: DescribedDrive = field(default_factory=DescribedDrive)
     purpose: Purpose = field(default_factory=Purpose)
     inputs: Mapping[str, bytes] = field(default_factory=dict)
-    telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
-    short_report: bool = False
-    hooks: tuple[str, ...] = ()
-    hook_limit_s: float = HOOK_LIMIT_S
-    stop_on_fail: bool = False
-    require_steady: bool = False
     run_id: str | None = None
-    exclusive_host: bool = False
     resumes: Resumption | None = None
     continues: Continuation | None = None
 
     @property
     def ordered(self) -> RequestedSettings:
         """What of it a resumed run needs again, and is not in another place of the record."""
-        options = self.options
-        return RequestedSettings(
-            target=self.target,
-            purge=str(self.purge_choice),
-            io_path=options.io_path,
-            completion_wait=options.completion_wait,
-            slow_io_ms=None if options.slow_io_ns is None else options.slow_io_ns / NS_PER_MS,
-            cpus=options.cpus,
-            pin_to_node=self.pin_to_node,
-            most_errors=options.most_errors,
-            tune=self.tune,
-            telemetry_period_s=self.telemetry.period_s,
-            power_command=self.telemetry.power_command,
-            short_report=self.short_report,
-            hooks=self.hooks,
-            hook_limit_s=self.hook_limit_s,
-            stop_on_fail=self.stop_on_fail,
-            require_steady=self.require_steady,
-            exclusive_host=self.exclusive_host,
+        return filled(RequestedSettings, self)
+
+    @property
+    def options(self) -> NativeOptions:
+        """What the engine gets of it."""
+        return NativeOptions(
+            io_path=None if self.io_path is None else IoPath(self.io_path),
+            completion_wait=CompletionWait(self.completion_wait),
+            slow_io_ns=None if self.slow_io_ms is None else round(self.slow_io_ms * NS_PER_MS),
+            cpus=self.cpus,
+            most_errors=self.most_errors,
         )
 
     @classmethod
@@ -139,32 +127,14 @@ class RunSettings(Struct, frozen=True):
         command_line: tuple[str, ...],
     ) -> Self:
         """What was ordered, from a record, under these conditions."""
-        path = ordered.io_path
         return cls(
-            target=ordered.target,
+            **asdict(ordered),
             drive_class=conditions.drive_class,
             adjust=lambda _: conditions,
             consent=consent,
-            purge_choice=PurgeChoice.parse(ordered.purge),
             people=people,
             command_line=command_line,
             seed=conditions.seed,
-            options=NativeOptions(
-                io_path=None if path is None else IoPath(path),
-                completion_wait=CompletionWait(ordered.completion_wait),
-                slow_io_ns=None if ordered.slow_io_ms is None else round(ordered.slow_io_ms * NS_PER_MS),
-                cpus=ordered.cpus,
-                most_errors=ordered.most_errors,
-            ),
-            pin_to_node=ordered.pin_to_node,
-            tune=ordered.tune,
-            telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
-            short_report=ordered.short_report,
-            hooks=ordered.hooks,
-            hook_limit_s=ordered.hook_limit_s,
-            stop_on_fail=ordered.stop_on_fail,
-            require_steady=ordered.require_steady,
-            exclusive_host=ordered.exclusive_host,
         )
 
     def manifest(

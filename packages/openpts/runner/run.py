@@ -33,6 +33,7 @@ from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of
 from openpts.vocabulary.facts import CaptureReport, Facts
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished, Script
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import Deviation
@@ -261,7 +262,7 @@ def _checked(
         resumed=begun.engine_state,
     )
     check_free_space(device, plan, folder, options.interval_ns)
-    preparation = Preparation(device, order.purge_choice)
+    preparation = Preparation(device, PurgeChoice.parse(order.purge))
     if test.purges and not conditions.keeps_data:
         preparation.check_purge()
     driver.check(test.script(conditions, capacity_bytes), device)
@@ -289,8 +290,8 @@ def _prepared(
         known.engine = engine
         known.manifest = manifest = replace(tuned, engine=engine.facts, data_checks=checks)
         # what is open of a drive keeps its name from it when it comes back
-        telemetry = order.telemetry if driver.drive_stays else replace(order.telemetry, period_s=None)
-        sampler = sampler_of(telemetry, concerns.gauges)
+        period_s = order.telemetry_period_s if driver.drive_stays else None
+        sampler = sampler_of(period_s, order.power_command, concerns.gauges)
         inputs = {**order.inputs, **device.inputs}
         with begun.record(checked.folder, manifest, device.owner, inputs) as (stored, past):
             writer = SpoolingWriter(stored, largest_program_bytes(checked.plan, checked.options.interval_ns))

@@ -273,19 +273,17 @@ def _opened(path: Path) -> int | None:
     return None
 
 
-class TelemetryChoice(Struct, frozen=True):
-    """``period_s`` None: nothing is sampled. ``power_command``: see PowerCommand."""
+def sampler_of(
+    period_s: float | None, power_command: str | None, gauges: Callable[[], Sequence[Gauge]]
+) -> Sampler:
+    """The sampler of a run; ``period_s`` None: nothing is sampled but what the power command measures.
 
-    period_s: float | None = PERIOD_S
-    power_command: str | None = None
-
-
-def sampler_of(choice: TelemetryChoice, gauges: Callable[[], Sequence[Gauge]]) -> Sampler:
-    """The sampler of a run with these gauges. Raises UsageError if the power command makes no sense."""
-    power = None if choice.power_command is None else PowerCommand(choice.power_command)
-    if choice.period_s is None:
+    Raises UsageError if that makes no sense.
+    """
+    power = None if power_command is None else PowerCommand(power_command)
+    if period_s is None:
         return Sampler((Gauge("telemetry", None, "switched off by the operator"),), power=power)
-    return Sampler(gauges(), choice.period_s, power, HOST_FOLDER)
+    return Sampler(gauges(), period_s, power, HOST_FOLDER)
 
 
 class HostWatch(Struct):

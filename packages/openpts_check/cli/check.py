@@ -27,7 +27,7 @@ from openpts.vocabulary.document import Document
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.limit import Judgement
-from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.purge import NONE, Consent
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import ActiveRange, planned_length_ns
 from openpts_check.answer import WORDS, CheckAnswer, answer_of
@@ -328,7 +328,7 @@ def _asked(target: str, choices: Choices, out: Path | None) -> Path:
         adjust=choices.adjust,
         admit=choices.admit,
         consent=Consent(),
-        purge_choice=PurgeChoice.NONE,
+        purge=NONE,
         people=People(),
         command_line=tuple(sys.argv[1:]),
         folder=out,

@@ -21,7 +21,7 @@ from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
-from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.purge import Consent
 from openpts_compare.record_check import check_record
 from openpts_compare.selftest.finding import Expectations, SelfTestFinding
 from openpts_pages.model import Table
@@ -63,7 +63,6 @@ def answers_of(test: str, folder: Path) -> dict[str, str]:
         drive_class=DriveClass.ENTERPRISE,
         adjust=_shortened,
         consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
         people=People(),
         command_line=("self-test",),
         folder=folder / test,

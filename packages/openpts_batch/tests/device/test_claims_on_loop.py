@@ -20,7 +20,7 @@ from openpts.runner.order import RunSettings
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
-from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.purge import Consent
 from openpts_batch import in_turn
 from openpts_batch.in_turn import InTurn, SuitePart
 from openpts_pts.conformance.catalogue import PTS
@@ -194,7 +194,12 @@ def test_a_suite_keeps_its_drive_between_its_tests(
 
     monkeypatch.setattr(in_turn, "run_test", run_test)
     order = RunSettings(
-        str(node), DriveClass.ENTERPRISE, lambda c: c, consent, PurgeChoice.AUTO, People(), ()
+        target=str(node),
+        drive_class=DriveClass.ENTERPRISE,
+        adjust=lambda c: c,
+        consent=consent,
+        people=People(),
+        command_line=(),
     )
     parts = [SuitePart(PTS[name], order) for name in ("iops", "hir")]
     whole = suite_of(*(part.entry(number) for number, part in enumerate(parts)), target=str(node))

@@ -27,7 +27,7 @@ from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.order import RunSettings
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People, Purpose
-from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.purge import Consent
 from openpts_batch.cli.run_all import run_all
 from openpts_batch.in_turn import InTurn, SuitePart
 from openpts_compare.cli.verify import verify
@@ -234,7 +234,6 @@ def phase(name: str, preset: Path) -> SuitePart:
         drive_class=DriveClass.ENTERPRISE,
         adjust=adjust,
         consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
         people=People(),
         command_line=(),
         seed=1,

@@ -10,7 +10,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.contract import EngineProgress
 from openpts.engine.options import Demand, IoPath
 from openpts.gauge import Gauge
-from openpts.runner.telemetry import TelemetryChoice, sampler_of
+from openpts.runner.telemetry import sampler_of
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
@@ -85,5 +85,5 @@ def _unasked() -> Sequence[Gauge]:
 
 
 def test_telemetry_that_is_off_says_so_and_asks_for_nothing(server) -> None:
-    sampler = sampler_of(TelemetryChoice(period_s=None), _unasked)
+    sampler = sampler_of(None, None, _unasked)
     assert sampler.facts == {"telemetry": Fact(None, "switched off by the operator")}

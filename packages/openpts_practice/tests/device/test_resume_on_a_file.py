@@ -22,11 +22,10 @@ from openpts.runner.events import Event, PurgeFinished, RunStarted, StepFinished
 from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
-from openpts.runner.telemetry import TelemetryChoice
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
-from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Phase
 from openpts_practice.lifetime import LifetimeConditions
 from openpts_pts.iops import IopsConditions
@@ -58,12 +57,11 @@ def _order(test: str, folder: Path, target: Path) -> RunSettings:
         drive_class=DriveClass.CLIENT,
         adjust=_small,
         consent=Consent(overwrite_file=True),
-        purge_choice=PurgeChoice.AUTO,
         people=People(),
         command_line=("run", test),
         folder=folder,
         seed=5,
-        telemetry=TelemetryChoice(period_s=None),  # on a busy host it makes an entry in the ledger
+        telemetry_period_s=None,  # on a busy host it makes an entry in the ledger
     )
 
 

@@ -23,7 +23,7 @@ from openpts.runner.run import run_test
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.purge import Consent, PurgeChoice
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_practice.lifetime import LifetimeConditions, StopOn
@@ -54,7 +54,6 @@ def order_after(run: Run, folder: Path, rest_days: float | None = None, **change
         drive_class=DriveClass.ENTERPRISE,
         adjust=changed(**changes),
         consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
         people=run.manifest.people,
         command_line=("run", "lifetime", path),
         folder=folder,

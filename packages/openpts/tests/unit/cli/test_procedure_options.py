@@ -10,7 +10,8 @@ from click.testing import CliRunner
 from openpts.cli.commands_on_demand import together
 from openpts.cli.number_types import EnduranceBytes
 from openpts.cli.procedure_options import Choices, choices_of, options_of
-from openpts.cli.run_order import telemetry_of
+from openpts.cli.run import run
+from openpts.cli.run_order import telemetry_period_s
 from openpts.cli.run_words import labels_of
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
@@ -291,7 +292,7 @@ def test_what_is_no_endurance_is_refused(text) -> None:
     [("1s", 1), ("0.1", 0.1), ("500ms", 0.5), ("2.5 s", 2.5), ("3600s", 3600), ("off", None)],
 )
 def test_a_period_is_a_time_or_off(text, period_s) -> None:
-    assert telemetry_of(text, None).period_s == period_s
+    assert telemetry_period_s(text) == period_s
 
 
 @pytest.mark.parametrize(
@@ -299,10 +300,11 @@ def test_a_period_is_a_time_or_off(text, period_s) -> None:
 )
 def test_anything_else_is_refused_with_what_to_write(text) -> None:
     with pytest.raises(UsageError, match=r"--telemetry-period .*: write a time from 0\.1s to 3600s, or off"):
-        telemetry_of(text, None)
+        telemetry_period_s(text)
 
 
-def test_a_power_command_is_looked_for_before_anything_runs() -> None:
-    assert telemetry_of("off", "sh -c 'echo 4.5'").power_command == "sh -c 'echo 4.5'"
+def test_a_power_command_is_looked_for_before_anything_runs(tmp_path) -> None:
+    words = ["iops", "sim:client-qlc", "--power-command", "/no/such program", "--out", str(tmp_path / "out")]
     with pytest.raises(UsageError, match="program /no/such not found"):
-        telemetry_of("1s", "/no/such program")
+        CliRunner().invoke(run, words, catch_exceptions=False)
+    assert not (tmp_path / "out").exists()

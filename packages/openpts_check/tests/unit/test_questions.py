@@ -135,15 +135,16 @@ def test_a_drive_that_was_throttled_fails_nothing(tmp_path) -> None:
 
 PURPOSE_OF_OTHERS = """
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus, Stream
-from openpts_check.purpose import Bound, Figure, Load, Purpose
+from openpts_check.purpose import CheckPurpose, Load, PublishedBound, PurposeFigure
 from openpts_check.seen import iops
 
 def loads(asked):
     reads = Stimulus.of(AccessPattern.RANDOM, 4096, 100, 1, 1, asked.part)
     return (Load("reads", (Stream(reads, "reads"),)),)
 
-figure = Figure("reads", "Reads", "IOPS", lambda seen: iops(seen.of("reads")), Bound(100, "me", True), "wait")
-PURPOSE = Purpose("games", "Games", "Is it fun?", 10**8, 10**6, 1.0, loads, (figure,))
+bound = PublishedBound(100, "me", True)
+figure = PurposeFigure("reads", "Reads", "IOPS", lambda seen: iops(seen.of("reads")), bound, "wait")
+PURPOSE = CheckPurpose("games", "Games", "Is it fun?", 10**8, 10**6, 1.0, loads, (figure,))
 """
 
 

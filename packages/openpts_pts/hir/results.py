@@ -3,15 +3,15 @@
 IOPS of an access count its active time only: IOPS times ART is then the demand (openpts' reading of 11.2).
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import zip_longest
 from statistics import fmean, quantiles
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
 from openpts.analysis.minutes import sum_parts
-from openpts.analysis.run_comparison import gain_pct
+from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import Measured, Phase, Sample, StepState
 from openpts.vocabulary.stimulus import Duration
 from openpts_pts.hir import IdleRecoveryConditions, WaitState
@@ -42,36 +42,18 @@ def accesses(
     count. ``scale`` is that of a simulated drive: its clock shows nominal time, so that the microseconds of a
     late answer appear that many times as long in it.
     """
-    return tuple(
-        Access(
-            sample=sample,
-            ended_ns=sample.started_ns + sample.elapsed_ns - origin_ns,
-            on_excess_ns=round((sample.elapsed_ns - planned_ns) / scale),
-            off_error_ns=None if off_error_ns is None else round(off_error_ns / scale),
-        )
-        for sample, off_error_ns in _with_pauses(samples)
-        if sample.state is StepState.COMPLETE
-    )
-
-
-def _with_pauses(samples: Sequence[Sample]) -> Iterator[tuple[Sample, int | None]]:
-    """Each burst with the error of the pause behind it."""
     bursts = [(place, sample) for place, sample in enumerate(samples) if not sample.step.is_idle]
-    for (place, burst), (next_place, following) in pairwise(bursts):
-        pauses = samples[place + 1 : next_place]
-        if pauses:
-            silent_ns = following.started_ns - (burst.started_ns + burst.elapsed_ns)
-            yield burst, silent_ns - sum(_planned_ns(pause) for pause in pauses)
-        else:
-            yield burst, None
-    if bursts:
-        yield bursts[-1][1], None
-
-
-def _planned_ns(pause: Sample) -> int:
-    stop = pause.step.stop
-    assert isinstance(stop, Duration)  # noqa: S101 nothing else can end an idle gap
-    return stop.duration_ns
+    found = []
+    for (place, burst), following in zip_longest(bursts, bursts[1:]):
+        ended_ns, off_error_ns = burst.started_ns + burst.elapsed_ns, None
+        if following is not None and (pauses := samples[place + 1 : following[0]]):
+            stops = (pause.step.stop for pause in pauses)  # nothing but a duration can end an idle gap
+            silent_ns = sum(stop.duration_ns for stop in stops if isinstance(stop, Duration))
+            off_error_ns = round((following[1].started_ns - ended_ns - silent_ns) / scale)
+        if burst.state is StepState.COMPLETE:
+            excess_ns = round((burst.elapsed_ns - planned_ns) / scale)
+            found.append(Access(burst, ended_ns - origin_ns, excess_ns, off_error_ns))
+    return tuple(found)
 
 
 class SegmentSummary(Measured, frozen=True, kw_only=True):
@@ -103,11 +85,8 @@ def summarize_segment(samples: Sequence[Sample], planned_ns: int, scale: int = 1
     if len(each) >= 20:
         cuts = quantiles(each, n=20, method="inclusive")
         low, high = cuts[0], cuts[-1]
-    offs = [
-        access.off_error_ns
-        for access in accesses(samples, planned_ns, 0, scale)
-        if access.off_error_ns is not None
-    ]
+    pauses = (access.off_error_ns for access in accesses(samples, planned_ns, 0, scale))
+    offs = [error_ns for error_ns in pauses if error_ns is not None]
     return SegmentSummary(
         accesses=len(bursts),
         low_iops=low,
@@ -148,6 +127,34 @@ class WaitSegment(Struct, frozen=True):
     active_summary: SegmentSummary | None
     returned_summary: SegmentSummary | None
 
+    @property
+    def name(self) -> str:
+        """As the specification has it: ``WS 3``."""
+        return f"WS {self.state.number}"
+
+    @property
+    def idle_s(self) -> float:
+        """How long the drive idles after each access."""
+        return self.state.idle_ns / NS_PER_S
+
+    @property
+    def idle(self) -> str:
+        """The same in words: ``5 s``."""
+        return f"{self.idle_s:g} s"
+
+    @property
+    def iops(self) -> float | None:
+        """IOPS of the wait state in its active time."""
+        return None if self.active_summary is None else self.active_summary.iops
+
+    @property
+    def edges_ns(self) -> tuple[float | None, int | None, int | None]:
+        """Mean and largest error of the pauses, and the longest excess of an access."""
+        summary = self.active_summary
+        if summary is None:
+            return None, None, None
+        return summary.mean_off_error_ns, summary.largest_off_error_ns, summary.longest_on_excess_ns
+
 
 class Baseline(SegmentSummary, frozen=True, kw_only=True):
     """The tracked minutes of the window of steady state together (openpts' reading of 11.2)."""
@@ -167,12 +174,6 @@ class IdleRecoveryResults(Struct, frozen=True):
     baseline: Baseline | None
     segments: tuple[WaitSegment, ...]
 
-    def gain_pct(self, segment: WaitSegment) -> float | None:
-        """IOPS of the wait state above the baseline, in per cent of it."""
-        if self.baseline is None or segment.active_summary is None:
-            return None
-        return gain_pct(self.baseline.iops, segment.active_summary.iops)
-
 
 def analyze_idle_recovery(
     conditions: IdleRecoveryConditions, window: Sequence[Sample], samples_of: SamplesOf, scale: int = 1
@@ -181,42 +182,29 @@ def analyze_idle_recovery(
 
     ``scale`` is that of a simulated drive.
     """
-    parts = [
-        (
-            state,
-            samples_of(Phase.WAIT_STATE, state.number),
-            samples_of(Phase.RETURN_TO_BASELINE, state.number),
-        )
-        for state in conditions.wait_states
-    ]
-    begun = [(state, waits, returns) for state, waits, returns in parts if waits]
-    origin_ns = begun[0][1][0].started_ns if begun else 0
-    planned_ns = conditions.access_ns
-    return IdleRecoveryResults(
-        baseline=_baseline(window, conditions.minute_ns, scale),
-        segments=tuple(
+    segments: list[WaitSegment] = []
+    planned_ns, origin_ns = conditions.access_ns, None
+    for state in conditions.wait_states:
+        waits = samples_of(Phase.WAIT_STATE, state.number)
+        returns = samples_of(Phase.RETURN_TO_BASELINE, state.number)
+        if not waits:
+            continue
+        origin_ns = waits[0].started_ns if origin_ns is None else origin_ns
+        last = (*waits, *returns)[-1]
+        segments.append(
             WaitSegment(
                 state=state,
                 began_ns=waits[0].started_ns - origin_ns,
-                ended_ns=_end_ns([*waits, *returns]) - origin_ns,
+                ended_ns=last.started_ns + last.elapsed_ns - origin_ns,
                 active=accesses(waits, planned_ns, origin_ns, scale),
                 returned=accesses(returns, planned_ns, origin_ns, scale),
                 active_summary=summarize_segment(waits, planned_ns, scale),
                 returned_summary=summarize_segment(returns, planned_ns, scale),
             )
-            for state, waits, returns in begun
-        ),
-    )
-
-
-def _baseline(window: Sequence[Sample], minute_ns: int, scale: int) -> Baseline | None:
-    summary = summarize_segment(window, minute_ns, scale)
+        )
+    summary = summarize_segment(window, conditions.minute_ns, scale)
     if summary is None:
-        return None
-    return Baseline(
-        average_iops=fmean(minute.iops for minute in window), minutes=tuple(window), **asdict(summary)
-    )
-
-
-def _end_ns(samples: Sequence[Sample]) -> int:
-    return samples[-1].started_ns + samples[-1].elapsed_ns
+        return IdleRecoveryResults(None, tuple(segments))
+    average_iops = fmean(minute.iops for minute in window)
+    baseline = Baseline(average_iops=average_iops, minutes=tuple(window), **asdict(summary))
+    return IdleRecoveryResults(baseline, tuple(segments))

@@ -91,7 +91,7 @@ OF_COMMANDS: Final[dict[str, tuple[str | type[Any], ...]]] = {
 def schemas() -> dict[Path, str]:
     """The text of each schema's file; that of tables has the columns of each, with their SQL types."""
     return {
-        EVENTS: _text(_schema("openpts-events 1.0", EventLine)),
+        EVENTS: _text(_of_events()),
         BATCH: _text(_schema("openpts-batch 1.0", Batch)),
         RUN: _text(_schema("openpts.run/1", RunFigures)),
         OUTPUTS: _text(_of_outputs()),
@@ -102,6 +102,15 @@ def schemas() -> dict[Path, str]:
 
 def _schema(title: str, of: Any) -> dict[str, Any]:
     return {"$schema": _DRAFT, "title": title, **msgspec.json.schema(of)}
+
+
+def _of_events() -> dict[str, Any]:
+    """Each line has ``at``; an event gets it when it is written."""
+    schema = _schema("openpts-events 1.0", EventLine)
+    for shape in schema["$defs"].values():
+        if "at" in shape.get("properties", {}):
+            shape["required"].insert(shape["required"].index("kind") + 1, "at")
+    return schema
 
 
 def _of_outputs() -> dict[str, Any]:

@@ -18,7 +18,6 @@ from openpts.record.batch import DONE, Batch, BatchEntry, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.record.writer import DATABASE_NAME, remove_unbegun
-from openpts.runner.event_lines import EventLine
 from openpts.runner.events import Event
 from openpts.system_files import SystemRoots
 
@@ -39,7 +38,7 @@ class EntryOutput(Struct, frozen=True):
     """What happens in a run: an event of one in this process, or its line of one in another process."""
 
     index: int
-    event: Event | EventLine
+    event: Event
 
 
 BatchEvent = EntryChanged | EntryOutput

@@ -32,7 +32,7 @@ from openpts.record.batch import DONE, Batch, BatchEntry, Neighbor, folder_word
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.run_folder_files import open_file, open_to_append
-from openpts.runner.event_lines import EventLine, StreamFinishedLine
+from openpts.runner.event_lines import EventLine, ProgramEnded
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.facts import Scenario
@@ -384,7 +384,7 @@ class SideBySide(Executor):
                 timeout_s = 0.0
                 with suppress(msgspec.MsgspecError):  # the beginning of a line, of a run that was killed
                     line = self._decoder.decode(raw)
-                    if isinstance(line, StreamFinishedLine) and index in self._running:
+                    if isinstance(line, ProgramEnded) and index in self._running:
                         self._running[index].error = line.error
                     self.listener(EntryOutput(index, line))
 

@@ -27,6 +27,7 @@ from openpts.engine.contract import EngineProgress
 from openpts.errors import UsageError
 from openpts.output_files import refuse_other_kind, refuse_run_folder
 from openpts.record.manifest import ELSEWHERE, RunState
+from openpts.runner import event_lines as lines
 from openpts.runner import events
 from openpts.runner.event_stream import PERCENTILES, RecentRate
 from openpts.runner.events import Event
@@ -75,8 +76,8 @@ class _MeasuredRun(Struct):
 
     def on_event(self, event: Event) -> None:
         match event:
-            case events.DeviationFound(entry):
-                self._deviations += entry.steps <= 1  # the event comes again for more of them
+            case lines.DeviationFound(steps=steps):
+                self._deviations += steps <= 1  # the event comes again for more of them
             case events.StepsStarted():
                 self._phase = event
             case events.Ticked():
@@ -88,12 +89,12 @@ class _MeasuredRun(Struct):
                 self._ios, self._bytes = self._ios + sample.ios, self._bytes + sample.bytes
                 self._errors += sum(error.count for error in sample.errors)
                 self._standstill_ns += sample.standstill_ns
-            case events.SteadyStateJudged(_, _, _, reports):
-                self._steady = all(report.steady for report in reports)
-            case events.LimitsJudged(limits):
+            case lines.SteadyStateJudged(steady=steady):
+                self._steady = steady
+            case lines.LimitsJudged(limits=limits):
                 self._limits = Counter(limit.judgement for limit in limits)
-            case events.RunEnded(state, _):
-                self._state, self._rate = state, RecentRate()
+            case lines.RunEnded(state=state):
+                self._state, self._rate = RunState(state), RecentRate()
             case _:
                 pass
 

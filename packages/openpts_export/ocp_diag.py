@@ -8,6 +8,7 @@ import shlex
 import time
 from collections.abc import Callable, Iterable
 from functools import singledispatchmethod
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct, field
@@ -27,6 +28,7 @@ from ocptv.output.step import TestStep
 
 from openpts.analysis.latency import Figures
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError
+from openpts.runner import event_lines as lines
 from openpts.runner import events
 from openpts.runner.event_stream import PERCENTILES
 from openpts.runner.events import Event
@@ -63,7 +65,7 @@ class OcpDiagStream(Struct):
     """Gives each artifact to ``write``, a line at a time: a file that is cut off is valid up to there."""
 
     write: Callable[[bytes], object]
-    _started: events.ProgramStarted | None = None
+    _started: lines.ProgramStarted | None = None
     _run: TestRun | None = None
     _drive: HardwareInfo | None = None
     _step: TestStep | None = None
@@ -81,12 +83,15 @@ class OcpDiagStream(Struct):
         """Progress is not written: the series of a step has all of it."""
 
     @_hear.register
-    def _(self, event: events.ProgramStarted) -> None:
+    def _(self, event: lines.ProgramStarted) -> None:
         self._started = event
 
     @_hear.register
-    def _(self, event: events.Healed) -> None:
-        self._notes.append(event.healing.text)  # comes before the run is known
+    def _(self, event: lines.Note) -> None:
+        if event.topic == "healed":
+            self._notes.append(event.text)  # comes before the run is known
+        else:
+            self._log(LogSeverity.WARNING, event.text)
 
     @_hear.register
     def _(self, event: events.RunStarted) -> None:
@@ -113,13 +118,12 @@ class OcpDiagStream(Struct):
         self._notes.clear()
 
     @_hear.register
-    def _(self, event: events.DeviationFound) -> None:
-        found = event.deviation
-        used = f"deviation {found.rule_id}: required {found.required}; used {found.used}"
+    def _(self, event: lines.DeviationFound) -> None:
+        used = f"deviation {event.rule_id}: required {event.required}; used {event.used}"
         self._log(LogSeverity.WARNING, used)
 
     @_hear.register
-    def _(self, _event: events.PurgeStarted) -> None:
+    def _(self, _event: lines.PurgeStarted) -> None:
         self._begin_step("purge")
 
     @_hear.register
@@ -163,26 +167,22 @@ class OcpDiagStream(Struct):
         self._log(LogSeverity.WARNING, f"{standstill_text(event.sample)} in {event.place}")
 
     @_hear.register
-    def _(self, event: events.PowerUnread) -> None:
-        self._log(LogSeverity.WARNING, event.text)
-
-    @_hear.register
     def _(self, event: events.RecordDelayed) -> None:
         self._log(LogSeverity.WARNING, f"can't write the record: {event.reason}")
 
     @_hear.register
-    def _(self, event: events.SteadyStateJudged) -> None:
+    def _(self, event: lines.SteadyStateJudged) -> None:
         if self._step is None:
             self._begin_step("steady state")
-        for name, report in zip(event.names, event.reports, strict=True):
+        for one in event.variables:
             self._diagnose(
-                DiagnosisType.PASS if report.steady else DiagnosisType.UNKNOWN,
-                "steady" if report.steady else "not-steady",
-                f"{name}: range {report.range_pct:.1f} %, slope {report.slope_excursion_pct:.1f} %",
+                DiagnosisType.PASS if one.steady else DiagnosisType.UNKNOWN,
+                "steady" if one.steady else "not-steady",
+                f"{one.name}: range {one.range_pct:.1f} %, slope {one.slope_excursion_pct:.1f} %",
             )
 
     @_hear.register
-    def _(self, event: events.PowerWasCut) -> None:
+    def _(self, event: lines.PowerWasCut) -> None:
         cut = event.cut
         self._begin_step(f"power cut {cut.number}")
         self._diagnose(
@@ -196,7 +196,7 @@ class OcpDiagStream(Struct):
         self._begin_step(f"{event.order.kind} run {event.order.number}")
 
     @_hear.register
-    def _(self, event: events.CommandEnded) -> None:
+    def _(self, event: lines.CommandEnded) -> None:
         run = event.run
         step = self._step or self._begin_step(run.name)
         step.add_measurement(name="elapsed time", value=run.elapsed_ns / NS_PER_S, unit="s")
@@ -205,14 +205,14 @@ class OcpDiagStream(Struct):
         self._end_step(TestStatus.COMPLETE if run.stands else TestStatus.ERROR)
 
     @_hear.register
-    def _(self, event: events.RunEnded) -> None:
+    def _(self, event: lines.RunEnded) -> None:
         self._end_step(TestStatus.ERROR if event.reason is not None else TestStatus.COMPLETE)
         self._failed = False
         if event.reason is not None:
             self._log(LogSeverity.ERROR, f"{self._test}: run {event.state}: {event.reason}")
 
     @_hear.register
-    def _(self, event: events.LimitsJudged) -> None:
+    def _(self, event: lines.LimitsJudged) -> None:
         step = self._begin_step("limits")
         for limit in event.limits:
             if limit.value is not None:
@@ -231,14 +231,14 @@ class OcpDiagStream(Struct):
         self._end_step()
 
     @_hear.register
-    def _(self, event: events.ReportsWritten) -> None:
+    def _(self, event: lines.ReportsWritten) -> None:
         step = self._begin_step("report")
-        for path in event.paths:
-            step.add_file(name=path.name, uri=path.absolute().as_uri(), is_snapshot=True)
+        for path in map(Path, event.paths):
+            step.add_file(name=path.name, uri=path.as_uri(), is_snapshot=True)
         self._end_step()
 
     @_hear.register
-    def _(self, event: events.ProgramEnded) -> None:
+    def _(self, event: lines.ProgramEnded) -> None:
         self._end_step(TestStatus.COMPLETE if event.exit_code == 0 else TestStatus.ERROR)
         run = self._run or self._begin(Dut(id="drive", name=_NO_TARGET), {})
         if event.error is not None:
@@ -251,7 +251,7 @@ class OcpDiagStream(Struct):
 
     def _begin(self, dut: Dut, parameters: dict[str, str | int]) -> TestRun:
         words, version = (
-            ((), "") if self._started is None else (self._started.command_line, self._started.version)
+            ((), "") if self._started is None else (self._started.command_line, self._started.program_version)
         )
         config(writer=_Writer(self.write), enable_runtime_checks=False)
         dut.add_software_info(name="openpts", type=SoftwareType.APPLICATION, version=version)

@@ -70,11 +70,11 @@ class SeenRun(Struct):
     step: lines.StepFinishedLine | None = None
     points: list[RatePoint] = field(default_factory=list)
     tracked: dict[str, Tracked] = field(default_factory=dict)
-    deviations: dict[tuple[str, str, str], lines.DeviationLine] = field(default_factory=dict)
+    deviations: dict[tuple[str, str, str], lines.DeviationFound] = field(default_factory=dict)
     limited_ns: dict[str, int] = field(default_factory=dict)
     evidence: dict[str, None] = field(default_factory=dict)
     words: list[str] = field(default_factory=list)
-    finished: lines.RunFinishedLine | None = None
+    finished: lines.RunEnded | None = None
     _judged: tuple[int, Phase] | None = None
     _each: int = 1
     _gathered: list[RatePoint] = field(default_factory=list)
@@ -90,14 +90,14 @@ class SeenRun(Struct):
 
     def _take(self, line: EventLine) -> None:
         match line:
-            case lines.StreamStartedLine():
+            case lines.ProgramStarted():
                 self.finished = None
             case lines.RunStartedLine():
                 self._begin(line)
-            case lines.PurgeStartedLine():
+            case lines.PurgeStarted():
                 self.purge, self.now, self.progress = "purge", None, None
                 self.tracked = {}
-            case lines.PurgeProgressLine():
+            case lines.PurgeProgressed():
                 share = "" if line.share is None else f", {line.share:.0%}"
                 self.purge = f"purge{share}, {line.text}"
             case lines.PurgeFinishedLine():
@@ -106,9 +106,9 @@ class SeenRun(Struct):
                 self._say(line, f"purged: {done}" if line.ran else "no purge")
             case lines.PhaseStartedLine() | lines.RunProgressLine() | lines.StepFinishedLine():
                 self._measure(line)
-            case lines.SteadyStateLine():
+            case lines.SteadyStateJudged():
                 self._judge(line)
-            case lines.RunFinishedLine():
+            case lines.RunEnded():
                 self.finished = line
                 self._say(line, f"run {line.state}" + (f": {line.reason}" if line.reason else ""))
             case _:
@@ -143,7 +143,7 @@ class SeenRun(Struct):
                         RatePoint(sum(one.iops for one in every), sum(one.bytes_per_s for one in every))
                     )
 
-    def _judge(self, line: lines.SteadyStateLine) -> None:
+    def _judge(self, line: lines.SteadyStateJudged) -> None:
         where = (self.now.cycle if self.now else 1, line.phase)
         if where != self._judged:
             self._judged, self.tracked = where, {}
@@ -155,22 +155,22 @@ class SeenRun(Struct):
 
     def _note(self, line: EventLine) -> None:
         match line:
-            case lines.DeviationLine():
+            case lines.DeviationFound():
                 self.deviations[line.rule_id, line.clause, line.used] = line
             case lines.HostLimitedLine():
                 for part, time_ns in line.limited_ns.items():
                     self.limited_ns[part] = self.limited_ns.get(part, 0) + time_ns
                 self.evidence |= dict.fromkeys(line.evidence)
-            case lines.NoteLine():
+            case lines.Note():
                 self._say(line, line.text)
-            case lines.CycleFinishedLine():
+            case lines.CycleEnded():
                 self._say(line, f"cycle {line.cycle}, {line.title}: {line.ended_by}".replace(", :", ":"))
-            case lines.HookFinishedLine():
+            case lines.HookEnded():
                 self._say(line, f"hook {line.hook.moment}: {line.hook.how_it_ended}")
-            case lines.LimitsJudgedLine():
+            case lines.LimitsJudged():
                 for one in line.limits:
                     self._say(line, f"{one.judgement}: {one.name}, {one.limit}")
-            case lines.ReportWrittenLine():
+            case lines.ReportsWritten():
                 self._say(line, f"report: {', '.join(line.paths)}")
 
     def _say(self, line: EventLine, text: str) -> None:

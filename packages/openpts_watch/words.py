@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from openpts.analysis.steady_state import BAND, RANGE_LIMIT, SLOPE_LIMIT
+from openpts.analysis.steady_state import BAND
 from openpts.escaped_text import visible_line
 from openpts.record.manifest import RunState
 from openpts.units import MB, format_duration, format_latency_ms
@@ -79,16 +79,12 @@ def tracked_lines(seen: SeenRun) -> list[str]:
     """Each tracking variable: its verdict, its last rounds, the band and the line of best fit."""
     if not seen.tracked:
         return ["judged from round 5 on" if seen.finished is None else "no window was judged"]
-    return [text for name, tracked in seen.tracked.items() for text in _of_variable(name, tracked)]
+    return [text for tracked in seen.tracked.values() for text in _of_variable(tracked)]
 
 
-def _of_variable(name: str, tracked: Tracked) -> Iterator[str]:
+def _of_variable(tracked: Tracked) -> Iterator[str]:
     last = tracked.last
-    yield (
-        f"{visible_line(name)}: {'steady' if last.steady else 'not steady'}, "
-        f"range {last.range_pct:.1f} % (limit {100 * RANGE_LIMIT:.0f} %), "
-        f"slope {last.slope_excursion_pct:.1f} % (limit {100 * SLOPE_LIMIT:.0f} %)"
-    )
+    yield visible_line(last.text())
     values = list(tracked.values.items())[-_SHOWN_ROUNDS:]
     half = BAND * last.average
     yield "  " + "  ".join(f"{number}: {_number(value)}" for number, value in values)

@@ -12,7 +12,8 @@ from openpts.cli.run_order import PlainLog
 from openpts.engine.contract import EngineProgress
 from openpts.planning.dry_run import PlannedApply
 from openpts.runner import progress as progress_module
-from openpts.runner.events import Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted, Ticked
+from openpts.runner.event_lines import SteadyStateJudged
+from openpts.runner.events import Event, RunStarted, StepFinished, StepsStarted, Ticked
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
@@ -94,7 +95,7 @@ def ended(round_number: int | None, position: int, step: Step) -> StepFinished:
 
 def judged(number: int) -> SteadyStateJudged:
     names = tuple(str(variable) for variable in CONDITIONS.tracking)
-    return SteadyStateJudged(Phase.ROUND, number, names, (STEADY, RESTLESS, STEADY))
+    return SteadyStateJudged.of(Phase.ROUND, number, names, (STEADY, RESTLESS, STEADY))
 
 
 SIMULATED_TARGET = TargetFacts(

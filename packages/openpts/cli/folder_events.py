@@ -14,16 +14,9 @@ from msgspec import Struct
 
 from openpts.record.writer import EVENTS_NAME
 from openpts.run_folder_files import open_file, open_to_append
+from openpts.runner.event_lines import ProgramStarted, PurgeProgressed
 from openpts.runner.event_stream import EventStream
-from openpts.runner.events import (
-    Event,
-    Listener,
-    ProgramStarted,
-    PurgeProgressed,
-    RunPaused,
-    RunStarted,
-    Ticked,
-)
+from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
 
 _LONGEST_LINE: Final = 1 << 20
 

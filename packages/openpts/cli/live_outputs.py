@@ -154,23 +154,23 @@ def _heard(opened: "AbstractContextManager[Listener]", name: str) -> "Iterator[L
     from importlib.metadata import version  # noqa: PLC0415 help needs nothing that runs
 
     from openpts.cli.folder_events import background_listener  # noqa: PLC0415 likewise
-    from openpts.runner.events import ProgramEnded, ProgramStarted  # noqa: PLC0415 likewise
+    from openpts.runner.event_lines import ProgramEnded, ProgramStarted  # noqa: PLC0415 likewise
 
     with opened as output, background_listener(nullcontext(output), name=name) as on_event:
-        on_event(ProgramStarted(version("openpts"), tuple(sys.argv[1:])))
+        on_event(ProgramStarted(program_version=version("openpts"), command_line=tuple(sys.argv[1:])))
         try:
             yield on_event
         except OpenptsError as error:
-            on_event(ProgramEnded(error.exit_code, "; ".join(error.complaints)))
+            on_event(ProgramEnded(exit_code=error.exit_code, error="; ".join(error.complaints)))
             raise
         except (KeyboardInterrupt, click.Abort):
-            on_event(ProgramEnded(_INTERRUPTED, "stopped by the operator"))
+            on_event(ProgramEnded(exit_code=_INTERRUPTED, error="stopped by the operator"))
             raise
         except click.ClickException as error:
-            on_event(ProgramEnded(error.exit_code, error.format_message()))
+            on_event(ProgramEnded(exit_code=error.exit_code, error=error.format_message()))
             raise
         else:
-            on_event(ProgramEnded(0, None))
+            on_event(ProgramEnded(exit_code=0, error=None))
 
 
 def _opened(offer: Offer | None, option: str, place: str) -> "AbstractContextManager[Listener]":

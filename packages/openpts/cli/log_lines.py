@@ -6,34 +6,35 @@ from pkgutil import resolve_name
 from typing import Any, Final
 
 from openpts.analysis.host_limits import evidence_words
-from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
+from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import PlannedApply
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.manifest import Manifest
-from openpts.runner.events import (
+from openpts.runner.event_lines import (
     CommandEnded,
     CycleEnded,
     DeviationFound,
-    Event,
     FileSystemPrepared,
-    Healed,
     HookEnded,
+    Note,
+    PowerWasCut,
+    PurgeProgressed,
+    PurgeStarted,
+    RunEnded,
+    SteadyStateJudged,
+)
+from openpts.runner.events import (
+    Event,
     HostLimited,
     HostStalled,
     IoHangs,
-    PowerUnread,
-    PowerWasCut,
     PurgeFinished,
-    PurgeProgressed,
-    PurgeStarted,
     RecordDelayed,
-    RunEnded,
     RunGoesOn,
     RunPaused,
     RunStarted,
-    SteadyStateJudged,
     StepFinished,
     StepsStarted,
 )
@@ -44,10 +45,10 @@ from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_word
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.power import Cut, losses_text
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
-from openpts.vocabulary.requests import Apply, CycleFinished
+from openpts.vocabulary.requests import Apply, Outcome
 from openpts.vocabulary.sample import Measured, Phase, Sample, phase_text
 from openpts.vocabulary.stimulus import AccessPattern, Duration, Stream
-from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
+from openpts.vocabulary.verdict import SteadyState
 
 
 def phase_lines(progress: RunProgress) -> list[str]:
@@ -206,25 +207,11 @@ def _ms(latency_ns: float | None) -> str:
     return f"{format_latency_ms(latency_ns or 0)} ms"
 
 
-def steady_state_line(report: SteadyStateReport, label: str, *, limits: bool = True) -> str:
-    """One tracking variable's verdict in words, with the limits it was held against where there is room."""
-    range_limit, slope_limit = (
-        f" (limit {100 * limit:.0f} %)" if limits else "" for limit in (RANGE_LIMIT, SLOPE_LIMIT)
-    )
-    return (
-        f"{label}: {'steady' if report.steady else 'not steady'}, "
-        f"range {report.range_pct:.1f} %{range_limit}, slope {report.slope_excursion_pct:.1f} %{slope_limit}"
-    )
-
-
 def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[str]:
     """What is known about steady state in this cycle so far, a line per tracking variable."""
     judged = progress.judged
     if judged is not None:
-        return [
-            steady_state_line(report, name, limits=limits)
-            for name, report in zip(judged.names, judged.reports, strict=True)
-        ]
+        return [variable.text(limits=limits) for variable in judged.variables]
     conditions = progress.conditions
     if conditions is None or conditions.most_verdicts == 0:
         return []
@@ -232,16 +219,16 @@ def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[st
     return [f"judged from {conditions.round_word(phase)} {WINDOW_ROUNDS} on"]
 
 
-def cycle_line(cycle: int, finished: CycleFinished, conditions: Conditions | None) -> str:
+def _cycle_text(cycle: CycleEnded, conditions: Conditions | None) -> str:
     """How a cycle ended: steady state where the test looks for it, and what ended the stimulus."""
-    outcome = finished.outcome
+    outcome = Outcome(cycle.steady_round, cycle.last_round, cycle.ended_by)
     judged = outcome.last_round and (conditions is None or conditions.most_verdicts)
     found = []
     if outcome.steady_round is not None or judged:
         found.append(f"steady state {reached_text(outcome, conditions)}")
     if outcome.ended_by:
         found.append(f"({outcome.ended_by})" if found else f"ended by: {outcome.ended_by}")
-    name = finished.title or (f"cycle {cycle}" if cycle > 1 else "")
+    name = cycle.title or (f"cycle {cycle.cycle}" if cycle.cycle > 1 else "")
     text = " ".join(found) or "all parts done"
     return f"{name}: {text}" if name else text
 
@@ -260,8 +247,8 @@ _ANNOUNCED: Final = frozenset(
 def event_lines(event: Event, progress: RunProgress) -> list[str]:
     """What an event says in words; nothing for those that only move a bar."""
     match event:
-        case Healed(healing):
-            return [healing.text]
+        case Note(text=text):
+            return [text]
         case RunStarted(folder, manifest, plan, resumes_at, host_limits, preparations):
             return [
                 _order_line(manifest, plan),
@@ -290,26 +277,24 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
 def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     lines = []
     match event:
-        case DeviationFound(deviation):
-            lines = [f"deviation {deviation.rule_id}: required {deviation.required}; used {deviation.used}"]
-        case PowerUnread(text):
-            lines = [text]
+        case DeviationFound(rule_id=rule_id, required=required, used=used):
+            lines = [f"deviation {rule_id}: required {required}; used {used}"]
         case IoHangs() | HostStalled() | HostLimited():
             lines = _disturbance_lines(event)
         case StepsStarted(_, apply) if apply.phase in _ANNOUNCED and not progress.phase_ns:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
             lines = [*phase_lines(progress), *_capped_lines(progress)]
-        case HookEnded(run):
+        case HookEnded(hook=run):
             moment = f"{run.moment} {run.place}".strip()
             lines = [f"hook {moment}: {run.command}: {run.how_it_ended}"]
         case PowerWasCut() | FileSystemPrepared() | CommandEnded():
             lines = [_line_without_steps(event)]
-        case SteadyStateJudged(phase, number, _, _) if progress.conditions is not None:
+        case SteadyStateJudged(phase=phase, number=number) if progress.conditions is not None:
             judged = progress.conditions.round_word(phase)
             lines = [f"steady state after {judged} {number}? {line}" for line in steady_state_lines(progress)]
-        case CycleEnded(cycle, finished):
-            lines = [cycle_line(cycle, finished, progress.conditions)]
+        case CycleEnded():
+            lines = [_cycle_text(event, progress.conditions)]
     return lines
 
 
@@ -345,11 +330,11 @@ def host_limit_text(limits: Iterable[str], evidence: Iterable[str]) -> str:
 
 def _line_without_steps(event: PowerWasCut | FileSystemPrepared | CommandEnded) -> str:
     match event:
-        case PowerWasCut(cut):
+        case PowerWasCut(cut=cut):
             return _cut_line(cut)
-        case FileSystemPrepared(report):
+        case FileSystemPrepared(file_system=report):
             return file_system_words(report)
-        case CommandEnded(run):
+        case CommandEnded(run=run):
             return _command_line(run)
 
 

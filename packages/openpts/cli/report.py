@@ -125,14 +125,15 @@ def reports_on(folder: Path) -> "list[WrittenReport]":
     from openpts.cli.live_outputs import publish  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import ReportOptions, write_report  # noqa: PLC0415 likewise
-    from openpts.runner.events import ReportsWritten  # noqa: PLC0415 likewise
+    from openpts.runner.event_lines import ReportsWritten  # noqa: PLC0415 likewise
     from openpts_pages.style import Style  # noqa: PLC0415 likewise
 
     source = ReportSource.of((folder,))
     written = [write_report(source)]
     if any(manifest.ordered and manifest.ordered.short_report for manifest in source.manifests()):
         written.append(write_report(source, options=ReportOptions(style=Style.SHORT)))
-    publish(ReportsWritten(tuple(path for one in written for path in one.documents)))
+    paths = (str(path.absolute()) for one in written for path in one.documents)
+    publish(ReportsWritten(paths=tuple(paths)))
     return written
 
 

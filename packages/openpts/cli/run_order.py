@@ -47,7 +47,8 @@ from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RequestedSettings
 from openpts.record.reader import read_run
 from openpts.runner.driver import driver_of
-from openpts.runner.events import Event, Listener, PurgeProgressed, RunPaused, RunStarted, Ticked
+from openpts.runner.event_lines import PurgeProgressed
+from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
 from openpts.runner.order import RunSettings
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.progress import RunProgress

@@ -20,7 +20,8 @@ from openpts.programs import kill_program, refuse_missing
 from openpts.record.batch import BatchEntry, entry_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.spooling_writer import SpoolingWriter
-from openpts.runner.events import CycleEnded, Event, HookEnded, Listener, PurgeStarted, StepsStarted
+from openpts.runner.event_lines import CycleEnded, HookEnded, PurgeStarted
+from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.order import RunSettings
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
@@ -103,7 +104,7 @@ class _Hooks(Struct):
         match event:
             case PurgeStarted():
                 self._wait_for(HookPoint.CYCLE_START, "")
-            case CycleEnded(cycle, _):
+            case CycleEnded(cycle=cycle):
                 self._wait_for(HookPoint.CYCLE_END, f"cycle {cycle}", {"OPENPTS_CYCLE": str(cycle)})
             case StepsStarted(cycle, apply):
                 place = phase_text(apply.phase, apply.number)
@@ -143,7 +144,7 @@ class _Hooks(Struct):
             self._kept += new
             self.writer.update_manifest(hooks=(*self.manifest.hooks, *self._kept))
             for run in new:
-                self.emit(HookEnded(run))
+                self.emit(HookEnded(hook=run))
 
     def _run(self, hook: Hook, place: str, environment: Mapping[str, str]) -> HookRun:
         """Run the command to its end, or to its time limit, at which all that it started is killed."""

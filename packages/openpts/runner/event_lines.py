@@ -4,16 +4,21 @@ The types here are the interface: docs/interfaces.md has their schema, and says 
 UTC; durations and latencies are in ns, rates in bytes/s and I/O per second.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
+from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT
 from openpts.vocabulary.command_run import CommandRun, FileSystemReport
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.power import Cut
+from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.verdict import SteadyStateReport
 
 VERSION: Final = "1.0"
 """Major and minor: kinds and fields that are added raise the minor one, all else the major one."""
@@ -22,10 +27,10 @@ _Utc = Annotated[str, Meta(extra_json_schema={"format": "date-time"}, descriptio
 
 
 class _Line(Struct, frozen=True, kw_only=True, tag_field="kind"):
-    at: _Utc
+    at: _Utc = field(default_factory=str)  # empty until it is written
 
 
-class StreamStartedLine(_Line, frozen=True, kw_only=True, tag="stream_started"):
+class ProgramStarted(_Line, frozen=True, kw_only=True, tag="stream_started"):
     """The first line. A suite, or a run that failed before it had a folder, also has only one."""
 
     format: Literal["openpts-events"] = "openpts-events"
@@ -86,14 +91,14 @@ class RunStartedLine(_Line, frozen=True, kw_only=True, tag="run_started"):
 Topic = Literal["healed", "io_hangs", "standstill", "power_unread", "record_delayed", "goes_on"]
 
 
-class NoteLine(_Line, frozen=True, kw_only=True, tag="note"):
+class Note(_Line, frozen=True, kw_only=True, tag="note"):
     """Something that the log says as well: left behind by an earlier run, an I/O that hangs, a pause."""
 
     topic: Topic
     text: str
 
 
-class DeviationLine(_Line, frozen=True, kw_only=True, tag="deviation"):
+class DeviationFound(_Line, frozen=True, kw_only=True, tag="deviation"):
     """An entry of the ledger: what the specification requires, and what was used.
 
     ``steps``: in how many steps so far, 0 where it is of the entire run. Such an entry comes after the first
@@ -108,11 +113,11 @@ class DeviationLine(_Line, frozen=True, kw_only=True, tag="deviation"):
     steps: int
 
 
-class PurgeStartedLine(_Line, frozen=True, kw_only=True, tag="purge_started"):
+class PurgeStarted(_Line, frozen=True, kw_only=True, tag="purge_started"):
     """The purge begins."""
 
 
-class PurgeProgressLine(_Line, frozen=True, kw_only=True, tag="purge_progress"):
+class PurgeProgressed(_Line, frozen=True, kw_only=True, tag="purge_progress"):
     """A second or more has passed in a purge: ``share`` of it is done, 0 to 1, None where the drive doesn't
     tell.
     """
@@ -257,8 +262,18 @@ class Steadiness(Struct, frozen=True, kw_only=True):
     slope: float | None
     intercept: float | None
 
+    def text(self, *, limits: bool = True) -> str:
+        """The verdict in words, with the limits it was held against where there is room."""
+        range_limit, slope_limit = (
+            f" (limit {100 * limit:.0f} %)" if limits else "" for limit in (RANGE_LIMIT, SLOPE_LIMIT)
+        )
+        return (
+            f"{self.name}: {'steady' if self.steady else 'not steady'}, "
+            f"range {self.range_pct:.1f} %{range_limit}, slope {self.slope_excursion_pct:.1f} %{slope_limit}"
+        )
 
-class SteadyStateLine(_Line, frozen=True, kw_only=True, tag="steady_state"):
+
+class SteadyStateJudged(_Line, frozen=True, kw_only=True, tag="steady_state"):
     """The last five rounds, or tracking rounds, were judged."""
 
     phase: Phase
@@ -266,8 +281,20 @@ class SteadyStateLine(_Line, frozen=True, kw_only=True, tag="steady_state"):
     steady: bool
     variables: tuple[Steadiness, ...]
 
+    @classmethod
+    def of(
+        cls, phase: Phase, number: int, names: Sequence[str], reports: Sequence[SteadyStateReport]
+    ) -> Self:
+        """One report per name."""
+        variables = tuple(
+            filled(Steadiness, report, name=name, window=report.rounds)
+            for name, report in zip(names, reports, strict=True)
+        )
+        steady = all(variable.steady for variable in variables)
+        return cls(phase=phase, number=number, steady=steady, variables=variables)
 
-class CycleFinishedLine(_Line, frozen=True, kw_only=True, tag="cycle_finished"):
+
+class CycleEnded(_Line, frozen=True, kw_only=True, tag="cycle_finished"):
     """A cycle of preconditioning and test has ended. ``steady_round`` is None where none was steady."""
 
     cycle: int
@@ -276,51 +303,56 @@ class CycleFinishedLine(_Line, frozen=True, kw_only=True, tag="cycle_finished"):
     last_round: int
     ended_by: str
 
+    @classmethod
+    def of(cls, cycle: int, finished: CycleFinished) -> Self:
+        """Of the script's word that its cycle has ended."""
+        return filled(cls, finished.outcome, cycle=cycle, title=finished.title)
 
-class PowerCutLine(_Line, frozen=True, kw_only=True, tag="power_cut"):
+
+class PowerWasCut(_Line, frozen=True, kw_only=True, tag="power_cut"):
     """The drive is back from a power cut, and all that was written was read."""
 
     cut: Cut
 
 
-class FileSystemLine(_Line, frozen=True, kw_only=True, tag="file_system"):
+class FileSystemPrepared(_Line, frozen=True, kw_only=True, tag="file_system"):
     """Where a program of the operator's will run."""
 
     file_system: FileSystemReport
 
 
-class CommandFinishedLine(_Line, frozen=True, kw_only=True, tag="command_finished"):
+class CommandEnded(_Line, frozen=True, kw_only=True, tag="command_finished"):
     """A program of the operator's has ended, as it should or otherwise."""
 
     run: CommandRun
 
 
-class HookFinishedLine(_Line, frozen=True, kw_only=True, tag="hook_finished"):
+class HookEnded(_Line, frozen=True, kw_only=True, tag="hook_finished"):
     """A command of the operator's that was started at a moment of the run has ended."""
 
     hook: HookRun
 
 
-class RunFinishedLine(_Line, frozen=True, kw_only=True, tag="run_finished"):
+class RunEnded(_Line, frozen=True, kw_only=True, tag="run_finished"):
     """Nothing more is measured; ``reason`` says why if the state is not complete."""
 
     state: str
     reason: str | None
 
 
-class LimitsJudgedLine(_Line, frozen=True, kw_only=True, tag="limits_judged"):
+class LimitsJudged(_Line, frozen=True, kw_only=True, tag="limits_judged"):
     """The limits of a finished run were judged; gate.md of the manual says how."""
 
     limits: tuple[JudgedLimit, ...]
 
 
-class ReportWrittenLine(_Line, frozen=True, kw_only=True, tag="report_written"):
+class ReportsWritten(_Line, frozen=True, kw_only=True, tag="report_written"):
     """Documents made of a run."""
 
     paths: tuple[str, ...]
 
 
-class StreamFinishedLine(_Line, frozen=True, kw_only=True, tag="stream_finished"):
+class ProgramEnded(_Line, frozen=True, kw_only=True, tag="stream_finished"):
     """The last line: the exit code of openpts, and what its last words are if that is not 0.
 
     A stream without it was cut off: openpts was killed, or could not write it.
@@ -331,28 +363,28 @@ class StreamFinishedLine(_Line, frozen=True, kw_only=True, tag="stream_finished"
 
 
 EventLine = (
-    StreamStartedLine
+    ProgramStarted
     | RunStartedLine
-    | NoteLine
-    | DeviationLine
-    | PurgeStartedLine
-    | PurgeProgressLine
+    | Note
+    | DeviationFound
+    | PurgeStarted
+    | PurgeProgressed
     | PurgeFinishedLine
     | PhaseStartedLine
     | RunProgressLine
     | SampleLine
     | StepFinishedLine
     | HostLimitedLine
-    | SteadyStateLine
-    | CycleFinishedLine
-    | PowerCutLine
-    | FileSystemLine
-    | CommandFinishedLine
-    | HookFinishedLine
-    | RunFinishedLine
-    | LimitsJudgedLine
-    | ReportWrittenLine
-    | StreamFinishedLine
+    | SteadyStateJudged
+    | CycleEnded
+    | PowerWasCut
+    | FileSystemPrepared
+    | CommandEnded
+    | HookEnded
+    | RunEnded
+    | LimitsJudged
+    | ReportsWritten
+    | ProgramEnded
 )
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.analysis.host_limits import evidence_words
 from openpts.analysis.latency import Figures
@@ -78,12 +79,15 @@ class EventStream(Struct):
                 if self.samples:
                     yield from _samples(place, sample)
                 yield _step(place, sample)
-            case events.PurgeProgressed(share, text):
-                if time.monotonic() - self._purge_told_s >= _PURGE_TOLD_EACH_S:
+            case lines.PurgeProgressed() if time.monotonic() - self._purge_told_s < _PURGE_TOLD_EACH_S:
+                pass
+            case events.InProcess():
+                if (line_of := _LINES.get(type(event))) is not None:
+                    yield line_of(event)
+            case _:
+                if isinstance(event, lines.PurgeProgressed):
                     self._purge_told_s = time.monotonic()
-                    yield lines.PurgeProgressLine(at=utc_now(), share=share, text=text)
-            case _ if type(event) in _LINES:
-                yield _LINES[type(event)](event)
+                yield replace(event, at=utc_now())
 
     def _progress(self, tick: events.Ticked) -> Iterator[lines.RunProgressLine]:
         """At most one for each second of the engine's clock."""
@@ -114,8 +118,8 @@ def _like(kind: type[EventLine], source: object = None, **others: Any) -> EventL
     return line
 
 
-def _note(topic: lines.Topic, text: str) -> lines.NoteLine:
-    return lines.NoteLine(at=utc_now(), topic=topic, text=text)
+def _note(topic: lines.Topic, text: str) -> lines.Note:
+    return lines.Note(at=utc_now(), topic=topic, text=text)
 
 
 def _run_started(started: events.RunStarted) -> EventLine:
@@ -215,53 +219,18 @@ def _operation(
     )
 
 
-def _steady_state(judged: events.SteadyStateJudged) -> EventLine:
-    variables = tuple(
-        filled(lines.Steadiness, report, name=name, window=report.rounds)
-        for name, report in zip(judged.names, judged.reports, strict=True)
-    )
-    return lines.SteadyStateLine(
-        at=utc_now(),
-        phase=judged.phase,
-        number=judged.round_number,
-        steady=all(variable.steady for variable in variables),
-        variables=variables,
-    )
-
-
-# What events say; those that are not here say nothing that another does not.
+# What those say that are no lines themselves; one that is not here says nothing that another does not.
 _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
-    events.ProgramStarted: lambda event: _like(
-        lines.StreamStartedLine, program_version=event.version, command_line=event.command_line
-    ),
-    events.Healed: lambda event: _note("healed", event.healing.text),
     events.RunStarted: _run_started,
-    events.DeviationFound: lambda event: _like(lines.DeviationLine, event.deviation),
-    events.PurgeStarted: lambda event: _like(lines.PurgeStartedLine, event),
     events.PurgeFinished: lambda event: _like(lines.PurgeFinishedLine, event.report),
     events.StepsStarted: lambda event: _like(
         lines.PhaseStartedLine, event.apply, cycle=event.cycle, stimuli=tuple(map(str, event.apply.steps))
     ),
     events.IoHangs: lambda event: _note("io_hangs", hang_text(event.io)),
     events.HostStalled: _stood_still,
-    events.PowerUnread: lambda event: _note("power_unread", event.text),
     events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
     events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
     events.HostLimited: lambda event: _like(
         lines.HostLimitedLine, event, evidence=tuple(evidence_words(event.evidence))
     ),
-    events.SteadyStateJudged: _steady_state,
-    events.CycleEnded: lambda event: _like(
-        lines.CycleFinishedLine, event.finished.outcome, cycle=event.cycle, title=event.finished.title
-    ),
-    events.PowerWasCut: lambda event: _like(lines.PowerCutLine, event),
-    events.FileSystemPrepared: lambda event: _like(lines.FileSystemLine, file_system=event.report),
-    events.CommandEnded: lambda event: _like(lines.CommandFinishedLine, event),
-    events.HookEnded: lambda event: _like(lines.HookFinishedLine, hook=event.run),
-    events.RunEnded: lambda event: _like(lines.RunFinishedLine, event),
-    events.LimitsJudged: lambda event: _like(lines.LimitsJudgedLine, event),
-    events.ReportsWritten: lambda event: _like(
-        lines.ReportWrittenLine, paths=tuple(str(path.absolute()) for path in event.paths)
-    ),
-    events.ProgramEnded: lambda event: _like(lines.StreamFinishedLine, event),
 }

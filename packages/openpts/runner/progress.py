@@ -14,16 +14,13 @@ from msgspec.structs import replace
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import PlannedApply
+from openpts.runner.event_lines import PurgeProgressed, PurgeStarted, RunEnded, SteadyStateJudged
 from openpts.runner.events import (
     CommandStarted,
     Event,
     PurgeFinished,
-    PurgeProgressed,
-    PurgeStarted,
-    RunEnded,
     RunPaused,
     RunStarted,
-    SteadyStateJudged,
     StepFinished,
     StepsStarted,
     Ticked,
@@ -173,9 +170,9 @@ def _phase_without_steps(event: PurgeProgressed | RunPaused | CommandStarted) ->
     match event:
         case CommandStarted(order):
             return f"{order.kind} run {order.number} of the command"
-        case PurgeProgressed(None, text):
+        case PurgeProgressed(share=None, text=text):
             return f"purge, {text}"
-        case PurgeProgressed(share, text):
+        case PurgeProgressed(share=share, text=text):
             return f"purge, {share:.0%}, {text}"
         case RunPaused(folder, reason, paused_ns):
             return f"paused for {format_duration(paused_ns)}, can't write the record in {folder}: {reason}"

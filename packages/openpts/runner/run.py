@@ -24,7 +24,8 @@ from openpts.record.reader import stored_ledger
 from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, driver_of
-from openpts.runner.events import DeviationFound, Event, Healed, Listener, RunEnded, RunStarted
+from openpts.runner.event_lines import DeviationFound, Note, RunEnded
+from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.order import RunSettings
 from openpts.runner.preparation import Preparation, data_checks, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, checked_plan, demand_of, interval_ns
@@ -32,6 +33,7 @@ from openpts.runner.resumed_run import BegunRun, resumed_run
 from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.facts import CaptureReport, Facts
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished, Script
@@ -135,24 +137,24 @@ def environment_kept(
 @contextmanager
 def closing_record(writer: SpoolingWriter, emit: Listener) -> Iterator[Callable[[], None]]:
     """Close the record when the block is left; call what is yielded when the test came to its end."""
-    end = RunEnded(RunState.FAILED, "openpts itself failed")
+    end = RunEnded(state=RunState.FAILED, reason="openpts itself failed")
 
     def complete() -> None:
         nonlocal end
-        end = RunEnded(RunState.COMPLETE, None)
+        end = RunEnded(state=RunState.COMPLETE, reason=None)
 
     try:
         yield complete
     except (InterruptedRunError, KeyboardInterrupt) as error:
-        end = RunEnded(RunState.INTERRUPTED, str(error) or "stopped by the operator")
+        end = RunEnded(state=RunState.INTERRUPTED, reason=str(error) or "stopped by the operator")
         raise
     except OpenptsError as error:
-        end = RunEnded(RunState.FAILED, str(error))
+        end = RunEnded(state=RunState.FAILED, reason=str(error))
         raise
     finally:
         try:
             writer.update_manifest(
-                state=end.state,
+                state=RunState(end.state),
                 state_reason=end.reason,
                 ended_at=datetime.now(UTC).isoformat(timespec="seconds"),
             )
@@ -161,7 +163,7 @@ def closing_record(writer: SpoolingWriter, emit: Listener) -> Iterator[Callable[
                 writer.close()
                 for entry in stored_ledger(writer.folder):
                     if entry.steps > 1:
-                        emit(DeviationFound(entry))
+                        emit(filled(DeviationFound, entry))
             finally:
                 emit(end)
 
@@ -310,7 +312,7 @@ def _prepared(
             prepared, limits = concerns.preparations(), concerns.announcements()
             runner.emit(RunStarted(checked.folder, manifest, checked.plan, begun.where, limits, prepared))
             for healing in device.healed:
-                runner.emit(Healed(healing))
+                runner.emit(Note(topic="healed", text=healing.text))
             yield _PreparedRun(checked, engine, runner)
 
 

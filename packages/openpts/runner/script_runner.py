@@ -17,18 +17,20 @@ from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.driver import Driver
-from openpts.runner.events import (
+from openpts.runner.event_lines import (
     CycleEnded,
     DeviationFound,
+    Note,
+    PurgeProgressed,
+    PurgeStarted,
+    SteadyStateJudged,
+)
+from openpts.runner.events import (
     Event,
     HostStalled,
     IoHangs,
     Listener,
-    PowerUnread,
     PurgeFinished,
-    PurgeProgressed,
-    PurgeStarted,
-    SteadyStateJudged,
     StepFinished,
     StepsStarted,
     Ticked,
@@ -40,6 +42,7 @@ from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
 from openpts.units import NS_PER_S
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.facts import HealthReading, PurgeReport, WriteCacheReport
 from openpts.vocabulary.requests import (
     Answer,
@@ -162,14 +165,14 @@ class ScriptRunner:
             case ReadHealth(phase, number):
                 return self._health(ReadingPoint.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
-                self._tell(SteadyStateJudged(phase, number, names, reports))
+                self._tell(SteadyStateJudged.of(phase, number, names, reports))
             case CycleFinished():
                 self.write_down()  # the record of a finished cycle has all of its steps
                 if self._write_caches and self.driver.drive_stays:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
-                self.pause.tell(CycleEnded(len(self._purges), request))
+                self.pause.tell(CycleEnded.of(len(self._purges), request))
         return None
 
     def _purge(self) -> None:
@@ -183,7 +186,7 @@ class ScriptRunner:
         self.sampler.leave_drive_alone = True
         self.emit(PurgeStarted())
         purge_report, deviations = self.preparation.purge(
-            lambda share, text: self.emit(PurgeProgressed(share, text))
+            lambda share, text: self.emit(PurgeProgressed(share=share, text=text))
         )
         self._purges.append(purge_report)
         self._health_between_steps()
@@ -258,7 +261,7 @@ class ScriptRunner:
     def _enter(self, new: tuple[Deviation, ...]) -> None:
         self._entered.update(one.kind for one in new)
         for deviation in new:
-            self.pause.tell(DeviationFound(deviation))
+            self.pause.tell(filled(DeviationFound, deviation))
 
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
@@ -429,7 +432,7 @@ class ScriptRunner:
 
     def _doubt_power(self, *, ended: bool = False) -> None:
         if text := self.sampler.power_doubt(ended=ended):
-            self.pause.tell(PowerUnread(text))
+            self.pause.tell(Note(topic="power_unread", text=text))
 
     def keep_telemetry(self, *, ended: bool = False) -> None:
         """Record the samples so far, once a step has set the engine's clock; ``ended``: no more will come."""

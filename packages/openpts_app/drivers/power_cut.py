@@ -38,7 +38,7 @@ from openpts.record.manifest import Manifest
 from openpts.record.reader import read_manifest
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.driver import Driver, Engine
-from openpts.runner.events import PowerWasCut
+from openpts.runner.event_lines import PowerWasCut
 from openpts.runner.healing import heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.script_runner import ScriptRunner
@@ -469,7 +469,7 @@ class PowerCutDriver(Driver):
         cut = self._cutter.cut(request, report)
         self._cuts.append(cut)
         runner.writer.update_manifest(cuts=self._cuts)
-        runner.emit(PowerWasCut(cut))
+        runner.emit(PowerWasCut(cut=cut))
         return cut
 
     def unresumable(self, manifest: Manifest) -> str:

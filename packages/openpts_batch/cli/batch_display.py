@@ -24,7 +24,6 @@ from openpts.plugins import Kind, calling, load, offers
 from openpts.record.batch import Batch, BatchEntry, counts_text
 from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
-from openpts.runner.event_lines import EventLine
 from openpts.runner.events import Event
 from openpts.units import MB
 from openpts.vocabulary.sample import phase_text
@@ -74,13 +73,13 @@ class DriveRow(Struct):
             return f"no report: {entry.report_reason}"
         return f"reports {', '.join(entry.reports)}" if entry.reports != before.reports else ""
 
-    def on_line(self, line: EventLine) -> str:
+    def on_line(self, line: Event) -> str:
         """Take in what the run says; what of it is news, in words."""
         news = ""
         match line:
             case lines.RunStartedLine():
                 self.planned_steps, self.steps = line.planned_steps, 0
-            case lines.PurgeStartedLine():
+            case lines.PurgeStarted():
                 self.phase = news = "purge"
             case lines.PhaseStartedLine():
                 cycle = f"cycle {line.cycle}, " if line.cycle > 1 else ""
@@ -89,17 +88,17 @@ class DriveRow(Struct):
                 self._said_phase = line.phase
             case lines.RunProgressLine() | lines.SampleLine() | lines.StepFinishedLine():
                 self._measure(line)
-            case lines.CycleFinishedLine():
+            case lines.CycleEnded():
                 title = f"{line.title}: " if line.title else ""
                 steady = f"steady in round {line.steady_round}" if line.steady_round else "not steady"
                 news = f"{title}{steady}, ended in round {line.last_round}"
-            case lines.NoteLine():
+            case lines.Note():
                 news = line.text
             case lines.HostLimitedLine():
                 new = line.limited_ns.keys() - self._said_limits
                 self._said_limits |= new
                 news = host_limit_text(sorted(new), line.evidence) if new else ""
-            case lines.RunFinishedLine():
+            case lines.RunEnded():
                 self.phase, self.iops, self.bytes_per_s = "", None, None
         return news
 
@@ -168,7 +167,7 @@ class BatchDisplay(Struct):
             text = row.change(event.entry)
             runs_here = self.kind == "suite" and event.entry.state is RunState.RUNNING
             self.run = PlainLog(self.say, elapsed_s, ticks=not self.is_drawn) if runs_here else None
-        elif isinstance(event.event, Event):
+        elif self.kind == "suite":
             text = ""
             if self.run is not None:
                 self.run.on_event(event.event)

@@ -14,15 +14,8 @@ from openpts.errors import LimitError, NotSteadyError, NoVerdictError, UsageErro
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.reader import stored_run
 from openpts.record.writer import BASELINE_NAME, LIMITS_NAME
-from openpts.runner.events import (
-    CycleEnded,
-    Event,
-    LimitsJudged,
-    PurgeStarted,
-    RunStarted,
-    StepFinished,
-    StepsStarted,
-)
+from openpts.runner.event_lines import CycleEnded, LimitsJudged, PurgeStarted
+from openpts.runner.events import Event, RunStarted, StepFinished, StepsStarted
 from openpts.runner.order import RunSettings
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
@@ -147,7 +140,7 @@ def end_judged(folder: Path, stream: IO[str] | None) -> None:
             click.echo(left_out_words(result.left_out), file=stream)
     judged = () if result is None else result.judged
     if judged:
-        publish(LimitsJudged(tuple(judged)))
+        publish(LimitsJudged(limits=tuple(judged)))
     found = [one.judgement for one in judged]
     of_limits = f"{len(judged)} limits; see the report on {folder}"
     if failed := found.count(Judgement.FAIL):

@@ -18,7 +18,8 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.run_conditions_page import run_conditions_page
-from openpts.runner.events import Event, PurgeStarted, RunEnded, StepFinished
+from openpts.runner.event_lines import PurgeStarted, RunEnded
+from openpts.runner.events import Event, StepFinished
 from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
 from openpts.vocabulary.hook import Hook, HookPoint, HookRun

@@ -26,7 +26,8 @@ from openpts.record.writer import OUTPUT_FOLDER
 from openpts.run_folder_files import write_files
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, Engine
-from openpts.runner.events import CommandEnded, CommandStarted, FileSystemPrepared
+from openpts.runner.event_lines import CommandEnded, FileSystemPrepared
+from openpts.runner.events import CommandStarted
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.replay import Interruption, ResumePoint
@@ -395,7 +396,7 @@ class CommandDriver(Driver):
         report = self._mounted.prepare(request.order)
         self._file_systems.append(report)
         runner.writer.update_manifest(file_systems=self._file_systems)
-        runner.emit(FileSystemPrepared(report))
+        runner.emit(FileSystemPrepared(file_system=report))
         return None
 
     def _run(self, order: CommandRequest, runner: ScriptRunner) -> CommandRun:
@@ -406,7 +407,7 @@ class CommandDriver(Driver):
         run = self._mounted.run(order, runner.writer.folder, index, attempt)
         self._command_runs.append(run)
         runner.writer.update_manifest(command_runs=self._command_runs)
-        runner.emit(CommandEnded(run))
+        runner.emit(CommandEnded(run=run))
         runner.write_down()
         if run.stands:
             runner.check_device()

@@ -15,7 +15,8 @@ from openpts.record.batch import read_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, read_run
 from openpts.report.run_part import summarize
-from openpts.runner.events import CycleEnded, Event, Listener, RunEnded, StepFinished
+from openpts.runner.event_lines import CycleEnded, RunEnded
+from openpts.runner.events import Event, Listener, StepFinished
 from openpts.runner.order import RunSettings
 from openpts.runner.run import FinishedRun, run_test
 from openpts_batch import in_turn

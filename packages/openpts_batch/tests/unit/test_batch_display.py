@@ -14,7 +14,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.batch import Batch, BatchEntry
 from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
-from openpts.runner.events import PurgeStarted
+from openpts.runner.event_lines import PurgeStarted
 from openpts.vocabulary.run_request import RunRequest
 from openpts.vocabulary.sample import Phase
 from openpts_batch.cli import batch
@@ -106,10 +106,10 @@ def story(first: BatchEntry, second: BatchEntry) -> list[BatchEvent]:
         judged_ns=3_000_000_000,
         evidence=("the hypervisor gave the engine's processors to others",),
     )
-    hang = lines.NoteLine(at=AT, topic="io_hangs", text="a read hangs for 4 s")
+    hang = lines.Note(at=AT, topic="io_hangs", text="a read hangs for 4 s")
     told = (
         started,
-        lines.PurgeStartedLine(at=AT),
+        lines.PurgeStarted(at=AT),
         phase,
         step,
         step,

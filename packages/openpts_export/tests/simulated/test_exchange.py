@@ -21,8 +21,8 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.report.run_part import summarize
 from openpts.report.sources import read_for_report
+from openpts.runner.event_lines import ProgramEnded, ProgramStarted
 from openpts.runner.event_stream import EventStream
-from openpts.runner.events import ProgramEnded, ProgramStarted
 from openpts.runner.run import run_test
 from openpts_compare.tests.simulated.test_export import check_fio_outputs, check_other_forms
 from openpts_export.ocp_diag import OcpDiagStream
@@ -97,11 +97,11 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     events, ocp, test = bytearray(), bytearray(), request.param
     on_event = [EventStream(events.extend).on_event, OcpDiagStream(ocp.extend).on_event]
     for listener in on_event:
-        listener(ProgramStarted("0", ("run", test)))
+        listener(ProgramStarted(program_version="0", command_line=("run", test)))
     folder = tmp_path_factory.mktemp(test) / "run"
     run_test(PROCEDURES[test], ordered(test, folder), on_event)
     for listener in on_event:
-        listener(ProgramEnded(0, None))
+        listener(ProgramEnded(exit_code=0, error=None))
     return Written(folder, whole_lines(bytes(events)), whole_lines(bytes(ocp)))
 
 

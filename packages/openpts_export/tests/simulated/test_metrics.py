@@ -14,7 +14,8 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 from openpts.errors import UsageError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
-from openpts.runner.events import Event, RunEnded
+from openpts.runner.event_lines import RunEnded
+from openpts.runner.events import Event
 from openpts.runner.run import run_test
 from openpts_export.metrics import RunMetrics, TextfileMetrics
 from openpts_export.metrics_server import served_metrics

@@ -24,15 +24,8 @@ from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.run_part import summarize
-from openpts.runner.events import (
-    Event,
-    Listener,
-    PurgeFinished,
-    PurgeStarted,
-    RunEnded,
-    StepFinished,
-    StepsStarted,
-)
+from openpts.runner.event_lines import PurgeStarted, RunEnded
+from openpts.runner.events import Event, Listener, PurgeFinished, StepFinished, StepsStarted
 from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test

@@ -15,7 +15,7 @@ from docs.schema_files import EVENTS
 from openpts.cli.folder_events import folder_events
 from openpts.record.manifest import RunState
 from openpts.record.writer import EVENTS_NAME
-from openpts.runner.events import RunEnded
+from openpts.runner.event_lines import RunEnded
 from tests.support.openpts_command import COMMAND
 from tests.support.openpts_process import openpts
 from tests.support.told_run import STARTED
@@ -83,7 +83,7 @@ def test_a_link_in_its_place_is_not_followed_and_ends_no_run(tmp_path: Path, cap
     (tmp_path / EVENTS_NAME).symlink_to("elsewhere")
     with folder_events() as on_event:
         on_event(replace(STARTED, folder=tmp_path))
-        on_event(RunEnded(RunState.COMPLETE, None))
+        on_event(RunEnded(state=RunState.COMPLETE, reason=None))
     assert (tmp_path / "elsewhere").read_text() == "kept"
     assert "events.jsonl is incomplete, the run itself is not: " in capsys.readouterr().err
 
@@ -96,15 +96,15 @@ from pathlib import Path
 from msgspec.structs import replace
 from openpts.cli.folder_events import folder_events
 from openpts.record.manifest import RunState
-from openpts.runner.events import ProgramStarted, RunEnded
+from openpts.runner.event_lines import RunEnded, ProgramStarted
 from tests.support.told_run import STARTED
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 with folder_events() as on_event:
-    on_event(ProgramStarted("0", ("run",)))
+    on_event(ProgramStarted(program_version="0", command_line=("run",)))
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, resource.RLIM_INFINITY))
     on_event(replace(STARTED, folder=Path({str(tmp_path)!r})))
     resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-    on_event(RunEnded(RunState.COMPLETE, None))
+    on_event(RunEnded(state=RunState.COMPLETE, reason=None))
 """
     done = subprocess.run([COMMAND[0], "-c", script], capture_output=True, text=True, check=True)
     assert [line["kind"] for line in lines_of(tmp_path)] == ["stream_started", "run_finished"]

@@ -104,7 +104,7 @@ def step(number: int, position: int = 0, phase: Phase = Phase.ROUND) -> lines.St
     )
 
 
-def judged(number: int, *values: float, steady: bool) -> lines.SteadyStateLine:
+def judged(number: int, *values: float, steady: bool) -> lines.SteadyStateJudged:
     variable = lines.Steadiness(
         name="RND 4 KiB RW0",
         steady=steady,
@@ -116,15 +116,15 @@ def judged(number: int, *values: float, steady: bool) -> lines.SteadyStateLine:
         slope=-1.25,
         intercept=1000.0,
     )
-    return lines.SteadyStateLine(
+    return lines.SteadyStateJudged(
         at=AT, phase=Phase.ROUND, number=number, steady=steady, variables=(variable,)
     )
 
 
 def in_round_seven() -> Iterator[EventLine]:
-    yield lines.StreamStartedLine(at=AT, program_version="1", command_line=("run", "iops"))
+    yield lines.ProgramStarted(at=AT, program_version="1", command_line=("run", "iops"))
     yield started()
-    yield lines.DeviationLine(
+    yield lines.DeviationFound(
         at=AT,
         rule_id="PTS-GEN-01",
         clause="3",

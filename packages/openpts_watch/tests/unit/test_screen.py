@@ -64,7 +64,7 @@ def test_what_is_appended_is_shown(tmp_path) -> None:
     write(tmp_path, in_round_seven())
 
     async def finish(app: RunScreen, _pilot: Pilot[None]) -> None:
-        write(tmp_path, iter([lines.RunFinishedLine(at=AT, state="complete", reason=None)]))
+        write(tmp_path, iter([lines.RunEnded(at=AT, state="complete", reason=None)]))
         app.read_events()
 
     assert "run complete" in driven(tmp_path, (80, 24), finish)

@@ -50,11 +50,11 @@ def test_both_attempts_of_a_run_that_was_killed_and_resumed(tmp_path) -> None:
     os.truncate(path, whole)
     before = seen.elapsed_ns
     second_attempt: list[lines.EventLine] = [
-        lines.StreamStartedLine(at=AT, program_version="1", command_line=("resume", "r")),
+        lines.ProgramStarted(at=AT, program_version="1", command_line=("resume", "r")),
         started("round 6 of cycle 1"),
         phase(6),
         step(6),
-        lines.RunFinishedLine(at=AT, state="complete", reason=None),
+        lines.RunEnded(at=AT, state="complete", reason=None),
     ]
     write(tmp_path, iter(second_attempt))
     seen.take(file.new_lines())
@@ -86,7 +86,7 @@ def test_of_a_long_file_both_ends_are_read_for_a_list(tmp_path) -> None:
 
 
 def test_a_list_has_each_run_once_with_its_state(tmp_path) -> None:
-    complete = (lines.RunFinishedLine(at=AT, state="complete", reason=None),)
+    complete = (lines.RunEnded(at=AT, state="complete", reason=None),)
     for name, end in (("a", ()), ("b/1", complete), ("c", ())):
         (tmp_path / name).mkdir(parents=True)
         write(tmp_path / name, chain(in_round_seven(), end))

@@ -8,23 +8,20 @@ from rich.console import Console
 
 from openpts.cli import run_order as run_display
 from openpts.cli.run_order import PlainLog, live_display, render_panel, shown_on
-from openpts.device.write_cache_control import WRITE_CACHE
 from openpts.engine.contract import OutstandingIo
-from openpts.journal import Entry, Owner
 from openpts.record.manifest import RunState
-from openpts.runner.events import (
+from openpts.runner.event_lines import (
     CycleEnded,
     DeviationFound,
-    Healed,
-    IoHangs,
-    PurgeFinished,
+    Note,
     PurgeProgressed,
     PurgeStarted,
     RunEnded,
 )
-from openpts.runner.healing import Healing
+from openpts.runner.events import IoHangs, PurgeFinished
 from openpts.runner.progress import RunProgress
 from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.facts import Fact, PurgeAttempt, PurgeReport
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
@@ -55,7 +52,7 @@ def panel_of(progress: RunProgress, width: int) -> str:
 
 def test_a_simulated_run_says_so_first_and_last(clock, snapshot) -> None:
     clock.now_s += 2
-    ends = (ended(1, 0, POINT), ended(1, 1, POINT), RunEnded(RunState.COMPLETE, None))
+    ends = (ended(1, 0, POINT), ended(1, 1, POINT), RunEnded(state=RunState.COMPLETE, reason=None))
     assert "\n".join(log_of(SIMULATED, begun(1, POINT, POINT), *ends)) == snapshot
 
 
@@ -97,7 +94,7 @@ def test_a_purge_that_takes_long_is_told_now_and_then(clock, monkeypatch) -> Non
     log.on_event(PurgeStarted())
     for step in range(12):
         clock.now_s += 10
-        log.on_event(PurgeProgressed(step / 12, "sanitize"))
+        log.on_event(PurgeProgressed(share=step / 12, text="sanitize"))
     assert [line.partition("] ")[2] for line in lines] == [
         "purge",
         *(f"purge, {pct}%, sanitize" for pct in (17, 42, 67, 92)),
@@ -119,11 +116,10 @@ def test_all_that_was_seen_of_a_purge_is_told(snapshot) -> None:
 
 def test_the_plain_log_tells_the_run_in_lines(snapshot) -> None:
     points = (point(8 * KIB), POINT)
-    entry = Entry(WRITE_CACHE, {}, {}, Owner(1, "x"))
     lines = log_of(
         STARTED,
-        Healed(Healing(entry, True, "the write cache of /dev/sda is WCE again")),
-        DeviationFound(Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "1.00 s per step", "")),
+        Note(topic="healed", text="the write cache of /dev/sda is WCE again"),
+        filled(DeviationFound, Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "1.00 s per step", "")),
         PurgeStarted(),
         PurgeFinished(PurgeReport(True, "discard", "", "", 10**9, 64, 64)),
         begun(None, WIPC),
@@ -131,9 +127,9 @@ def test_the_plain_log_tells_the_run_in_lines(snapshot) -> None:
         begun(1, *points),
         *(ended(1, position, step) for position, step in enumerate(points)),
         judged(5),
-        CycleEnded(1, CycleFinished(Outcome(None, 7))),
-        RunEnded(RunState.COMPLETE, None),
-        RunEnded(RunState.INTERRUPTED, "stopped by the operator"),
+        CycleEnded.of(1, CycleFinished(Outcome(None, 7))),
+        RunEnded(state=RunState.COMPLETE, reason=None),
+        RunEnded(state=RunState.INTERRUPTED, reason="stopped by the operator"),
     )
     assert "\n".join(lines) == snapshot
 
@@ -158,8 +154,8 @@ def test_the_live_display_leaves_the_finished_lines_behind(golden) -> None:
     with live_display(stream) as on_event:
         on_event(STARTED)
         on_event(ticked(None, 0, WIPC))
-        on_event(CycleEnded(1, CycleFinished(Outcome(5, 5))))
-        on_event(RunEnded(RunState.COMPLETE, None))
+        on_event(CycleEnded.of(1, CycleFinished(Outcome(5, 5))))
+        on_event(RunEnded(state=RunState.COMPLETE, reason=None))
     assert stream.getvalue() == golden
 
 

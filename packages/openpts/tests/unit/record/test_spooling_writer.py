@@ -22,7 +22,7 @@ from openpts.record.reader import Run, read_run
 from openpts.record.schema import PAGE_BYTES, REPEATED
 from openpts.record.spooling_writer import Reserve, SpoolingWriter
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.runner.events import Event, RunEnded
+from openpts.runner.event_lines import RunEnded
 from openpts.runner.run import closing_record
 from openpts.temporary_folder import temporary_folder
 from openpts.units import MIB
@@ -350,7 +350,7 @@ def test_other_names_and_readers_are_no_loss(tmp_path) -> None:
 
 
 def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path, golden) -> None:
-    heard: list[Event] = []
+    heard: list[Any] = []
     writer = RunWriter.create(tmp_path / "run", manifest())
     (tmp_path / "run" / DATABASE_NAME).unlink()
     with pytest.raises(OpenptsError, match="can't continue"), closing_record(writer, heard.append):

@@ -15,18 +15,12 @@ from openpts.gauge import Gauge
 from openpts.record.health import ReadingPoint, TelemetryPoint
 from openpts.record.reader import read_run
 from openpts.runner import script_runner
-from openpts.runner.events import (
-    CycleEnded,
-    DeviationFound,
-    Event,
-    HostLimited,
-    IoHangs,
-    StepFinished,
-    Ticked,
-)
+from openpts.runner.event_lines import CycleEnded, DeviationFound
+from openpts.runner.events import Event, HostLimited, IoHangs, StepFinished, Ticked
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import HostWatch, Sampler
 from openpts.units import NS_PER_S
+from openpts.vocabulary.document import filled
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -94,7 +88,7 @@ def test_each_purge_begins_a_cycle_that_is_recorded_by_itself(bench) -> None:
     assert [cycle.title for cycle in manifest.cycles] == ["first", "second"]
     assert [place.cycle for place, _ in subject.steps()] == [1, 2]
     ends = [event for event in subject.events if isinstance(event, CycleEnded)]
-    assert [(end.cycle, end.finished.title) for end in ends] == [(1, "first"), (2, "second")]
+    assert [(end.cycle, end.title) for end in ends] == [(1, "first"), (2, "second")]
 
 
 def test_what_every_cycle_departs_from_is_entered_once(bench) -> None:
@@ -419,8 +413,10 @@ def test_errors_that_do_not_end_the_run_are_in_the_ledger_with_their_step(bench)
     )
     assert entry.used == f"2 steps, round 1, step 2 to round 2, step 2; worst: {first}"
     assert entry.steps == 2
-    heard = [event.deviation for event in subject.events if isinstance(event, DeviationFound)]
-    assert heard[1:] == [replace(entry, used=first, steps=1)], "told of once while it runs"
+    heard = [event for event in subject.events if isinstance(event, DeviationFound)]
+    assert heard[1:] == [filled(DeviationFound, replace(entry, used=first, steps=1))], (
+        "told of once while it runs"
+    )
     assert [len(step.sample.errors) for step in run.steps] == [0, 0, 2, 0, 2]
 
 

@@ -14,15 +14,8 @@ from openpts.record.reader import read_run, stored_run
 from openpts.record.schema import PAGE_BYTES
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner import record_pause
-from openpts.runner.events import (
-    Event,
-    HostStalled,
-    RecordDelayed,
-    RunGoesOn,
-    RunPaused,
-    SteadyStateJudged,
-    StepFinished,
-)
+from openpts.runner.event_lines import SteadyStateJudged
+from openpts.runner.events import Event, HostStalled, RecordDelayed, RunGoesOn, RunPaused, StepFinished
 from openpts.runner.progress import RunProgress
 from openpts.tests.unit.record.test_spooling_writer import Database
 from openpts.units import NS_PER_S
@@ -285,6 +278,6 @@ def test_tracked_minutes_become_steady_without_the_disturbed_one(bench) -> None:
     subject.driver.drive(tracked_until_steady(found))
     assert found == [(8, 8)]
     judged = [event for event in subject.events if isinstance(event, SteadyStateJudged)]
-    verdicts = [(event.round_number, event.reports[0].steady) for event in judged]
+    verdicts = [(event.number, event.variables[0].steady) for event in judged]
     assert verdicts == [(5, False), (6, False), (7, False), (8, True)]
     assert len(read_run(subject.folder).steps) == 15, "nothing of it was repeated"

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from openpts.analysis.steady_state import judge
 from openpts.fields.conditions import Conditions
-from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
+from openpts.runner.event_lines import CycleEnded, SteadyStateJudged
+from openpts.runner.events import Event, RunStarted, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
@@ -76,7 +77,7 @@ def saturation() -> Conditions:
 
 
 def ended(outcome: Outcome, title: str = "") -> CycleEnded:
-    return CycleEnded(1, CycleFinished(outcome, title))
+    return CycleEnded.of(1, CycleFinished(outcome, title))
 
 
 IN_A_ROUND = (measured(step(read_pct=100), 1, 9, 9), measured(step(), 125_000, 0.12, 3))
@@ -108,7 +109,7 @@ CASES: dict[str, tuple[Conditions, list[Event]]] = {
         [
             *phase(Phase.SATURATION, 1, MINUTE, most=13),
             *phase(Phase.SATURATION, 2, BETWEEN, MINUTE, most=13),
-            SteadyStateJudged(Phase.SATURATION, 5, ("RND 4 KiB RW0",), JUDGED),
+            SteadyStateJudged.of(Phase.SATURATION, 5, ("RND 4 KiB RW0",), JUDGED),
             ended(Outcome(None, 13, "4 drive fills"), "RND 4 KiB RW0"),
         ],
     ),

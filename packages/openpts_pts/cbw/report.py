@@ -4,7 +4,7 @@ from typing import Final
 
 from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
-from openpts_pts.shared.demand.pages import HISTOGRAMS, VARIATION, Names
+from openpts_pts.shared.demand.pages import Names
 from openpts_pts.shared.demand.report import demand_report
 
 NAMES: Final = Names(
@@ -14,14 +14,8 @@ NAMES: Final = Names(
     section=13,
     plots_before=3,
     over_rounds=True,
-    titles=(
-        "PC IOPS Plot",
-        "PC Steady State Plot",
-        "Btw-Round Prewrites Plot",
-        *VARIATION,
-        "System CPU Utilization Plot",
-        *HISTOGRAMS,
-    ),
+    prewrites="Btw-Round Prewrites Plot",
+    cpu="System CPU Utilization Plot",
 )
 
 REQUIRED: Final = NAMES.required

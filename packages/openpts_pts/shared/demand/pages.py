@@ -1,9 +1,6 @@
-"""Pages of demand variation over its window: IOPS, response times and CPU use by demand.
+"""A run of CBW or DIRTH and its pages over rounds and demands (PTS Table 13-3, Plot 14-1: 1 to 8, 15)."""
 
-PTS Table 13-3 and Plot 14-1 (6 to 8, 15).
-"""
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from statistics import fmean
 from typing import Final
@@ -11,15 +8,17 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.procedures.kit.header import of_cycle
+from openpts.analysis.minutes import minutes_of
+from openpts.procedures.kit.header import data_text, of_cycle
 from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, columns_of
 from openpts.record.reader import Run
-from openpts.units import NS_PER_MS, format_block_size, format_latency_ms
-from openpts.vocabulary.sample import Phase
-from openpts.vocabulary.workload import Workload
+from openpts.units import NS_PER_MS, block_size_kib, format_block_size, format_capacity, format_duration
+from openpts.units import format_latency_ms as latency_text
+from openpts.vocabulary.sample import Phase, StepState
 from openpts_pages import cells, ticks
 from openpts_pages.kit import (
     NO_ROUND,
+    Cells,
     Col,
     Plot,
     PlotName,
@@ -30,46 +29,34 @@ from openpts_pages.kit import (
     heads_of,
     page,
     plot_page,
+    rows_table,
     table,
     values_of,
 )
-from openpts_pages.model import Axis, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
+from openpts_pages.model import Axis, Band, Cell, Column, Mark, Page, PlotRule, Row, Series, Table, Verdict
 from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts_pts.shared.demand.results import DemandResults, OperatingPoint, PointResults, analyze_demand
-from openpts_pts.shared.steady_state_pages import judged_sentence, rounds_reason
-from openpts_pts.shared.tracking.pages import TrackedPhase, tracked_phase
+from openpts_pts.shared.minutes_table import elapsed_cell, elapsed_column, minute_row
+from openpts_pts.shared.preparation_page import preparation_page, wipc_table
+from openpts_pts.shared.steady_state_pages import (
+    Window,
+    height_over_rounds,
+    judged_sentence,
+    round_columns,
+    rounds_reason,
+    window_band,
+    window_page,
+)
+from openpts_pts.shared.tracking.pages import (
+    TrackedPhase,
+    tracked_phase,
+    tracking_rounds_page,
+    tracking_sentence,
+    tracking_time_page,
+    tracking_window_page,
+)
 
-
-class Names(Struct, frozen=True):
-    """A test's words: ``titles`` are those of plots 1 to 15, whose numbers begin behind ``plots_before``.
-
-    ``over_rounds``: preconditioning is plotted over its tracking rounds, not over time.
-    """
-
-    prefix: str
-    test: str
-    bar: str
-    section: int | str
-    plots_before: int
-    titles: tuple[str, ...]
-    over_rounds: bool = False
-
-    def plot(self, number: int, *, detail: str = "", suffix: str = "") -> PlotName:
-        """The name of plot 1 to 15; ``suffix`` distinguishes pages of the same plot."""
-        title = f"{self.titles[number - 1]} - {detail}" if detail else self.titles[number - 1]
-        return self._required(number, suffix).named(self.prefix, title)
-
-    @property
-    def required(self) -> tuple[Required, ...]:
-        """All plots that the specification demands."""
-        return tuple(self._required(number) for number in range(1, len(self.titles) + 1))
-
-    def _required(self, number: int, suffix: str = "") -> Required:
-        plot = number + self.plots_before
-        return Required(f"{number}{suffix}", f"Plot {self.section}-{plot}{suffix}")
-
-
-HISTOGRAMS: Final = (
+_BEHIND_VARIATION: Final = (
     "MaxIOPS Prewrites",
     "Max IOPS Histogram",
     "MidIOPS Prewrites",
@@ -78,16 +65,55 @@ HISTOGRAMS: Final = (
     "Min IOPS Histogram",
     "IOPS v Total OIO",
 )
-VARIATION: Final = (
+_VARIATION: Final = (
     "DV IOPS Plot, TC=Tracking",
     "DV Steady State Plot, Tracking Variable",
     "Demand Variation Plot",
     "Demand Intensity Plot",
 )
+_COLORS: Final = 8
+_MEAN_COLOR, _RANGE_COLOR = 6, 0
+_CPU: Final = replace(CPU_SYS, decimals=1)
+_NO_CPU: Final = "System CPU use: n/a (not recorded in every Round of this run)."
+_NO_IO: Final = Verdict("No I/O was completed: there is nothing to plot.", "fail")
+
+
+class Names(Struct, frozen=True):
+    """A test's words: the numbers of plots 1 to 15 begin behind ``plots_before``.
+
+    ``prewrites`` and ``cpu`` are the titles in which the tests differ. ``over_rounds``: preconditioning is
+    plotted over its tracking rounds, not over time.
+    """
+
+    prefix: str
+    test: str
+    bar: str
+    section: int
+    plots_before: int
+    prewrites: str
+    cpu: str
+    over_rounds: bool = False
+
+    def plot(self, number: int, *, suffix: str = "") -> PlotName:
+        """The name of plot 1 to 15; ``suffix`` distinguishes pages of the same plot."""
+        return self._required(number, suffix).named(self.prefix, self._titles[number - 1])
+
+    @property
+    def required(self) -> tuple[Required, ...]:
+        """All plots that the specification demands."""
+        return tuple(self._required(number) for number in range(1, len(self._titles) + 1))
+
+    @property
+    def _titles(self) -> tuple[str, ...]:
+        preconditioning = ("PC IOPS Plot", "PC Steady State Plot")
+        return (*preconditioning, self.prewrites, *_VARIATION, self.cpu, *_BEHIND_VARIATION)
+
+    def _required(self, number: int, suffix: str = "") -> Required:
+        return Required(f"{number}{suffix}", f"Plot {self.section}-{number + self.plots_before}{suffix}")
 
 
 class DemandRun(Struct, frozen=True):
-    """A run of CBW or DIRTH with the results of its samples."""
+    """A run of CBW or DIRTH with the results of its samples, and a method for each page."""
 
     run: Run
     names: Names
@@ -95,37 +121,418 @@ class DemandRun(Struct, frozen=True):
     results: DemandResults
     preconditioning: TrackedPhase
 
-    @property
-    def pattern(self) -> str:
-        """The access pattern with its R/W mix: ``RND 8 KiB 65/35``."""
-        return pattern_text(self.conditions.workload, self.conditions.workload.read_pct)
+    @classmethod
+    def of(cls, run: Run, names: Names) -> "DemandRun":
+        """Analyze a run from its record alone."""
+        conditions = run.conditions(DemandConditions)
+        finished = of_cycle(run.manifest.cycles, 1)
+        results = analyze_demand(
+            conditions,
+            ((step.place.number, step.sample) for step in run.phase(Phase.ROUND)),
+            finished.outcome.steady_round if finished else None,
+        )
+        return cls(run, names, conditions, results, tracked_phase(run, Phase.WDPC))
+
+    def pattern(self, read_pct: int | None = None) -> str:
+        """The access pattern in the header's words: ``RND 8 KiB 65/35``, with its own R/W mix or another."""
+        workload = self.conditions.workload
+        if len(workload.block_sizes) > 1:
+            what = "Composite" if workload.name == "composite" else workload.title
+        else:
+            order = {0: "SEQ", 100: "RND"}.get(workload.random_pct, f"RND {workload.random_pct} %")
+            what = f"{order} {format_block_size(workload.block_sizes[0].block_size_bytes)}"
+        reads = workload.read_pct if read_pct is None else read_pct
+        return f"{what} {reads}/{100 - reads}"
 
     @property
-    def writes(self) -> str:
-        """The pattern of preconditioning and pre-writes."""
-        return pattern_text(self.conditions.workload, 0)
+    def _precondition(self) -> str:
+        """Pattern and demand of preconditioning and of the pre-writes between rounds."""
+        at = self.conditions
+        return f"{self.pattern(0)} TC{at.precondition_tc}-QD{at.precondition_qd}"
 
+    def steady_state(self) -> Verdict:
+        """Whether demand variation came to steady state, with its rule."""
+        results = self.results
+        what = f"Demand variation (IOPS of {self.pattern()} at {results.tracked})"
+        return judged_sentence(what, results, len(results.rounds), rounds_reason(results))
 
-def demand_run(run: Run, names: Names) -> DemandRun:
-    """Analyze a run from its record alone."""
-    conditions = run.conditions(DemandConditions)
-    finished = of_cycle(run.manifest.cycles, 1)
-    results = analyze_demand(
-        conditions,
-        ((step.place.number, step.sample) for step in run.phase(Phase.ROUND)),
-        finished.outcome.steady_round if finished else None,
-    )
-    return DemandRun(run, names, conditions, results, tracked_phase(run, Phase.WDPC))
+    def choice_rule(self) -> Verdict:
+        """How the points are chosen, with this run's limits."""
+        conditions = self.conditions
+        return Verdict(
+            f"MaxIOPS: of the points with ART below {latency_text(conditions.art_limit_ns)} ms, those "
+            f"within {conditions.plateau_pct:g} % of the highest IOPS; of these the lowest TOIO, then the "
+            "higher TC. MinIOPS: the lowest demand. MidIOPS: nearest to the IOPS that divide the range "
+            f"between them into {conditions.mid_points + 1} equal parts."
+        )
 
+    def choice(self) -> Verdict:
+        """The points chosen, or that there is none below the limit."""
+        chosen = self.results.chosen
+        if chosen is None:
+            return Verdict("Operating points: n/a (no Round was completed).", "fail")
+        points = "; ".join(
+            f"{name} {measured.point} with {measured.iops:,.0f} IOPS"
+            + ("" if (art_ns := measured.mean_latency_ns) is None else f" and ART {latency_text(art_ns)} ms")
+            for name, measured in chosen.named
+        )
+        missing = "" if chosen.middles else " No point lies strictly between: there is no MidIOPS point."
+        if chosen.below_art_limit:
+            return Verdict(f"{points}.{missing}", "pass" if chosen.middles else "fail")
+        return Verdict(
+            f"No operating point has an ART below {latency_text(self.conditions.art_limit_ns)} ms: the point "
+            f"with the lowest ART takes the place of MaxIOPS. {points}.{missing}",
+            "fail",
+        )
 
-def pattern_text(workload: Workload, read_pct: int) -> str:
-    """A workload with an R/W mix in the header's words."""
-    if len(workload.block_sizes) > 1:
-        what = "Composite" if workload.name == "composite" else workload.title
-    else:
-        order = {0: "SEQ", 100: "RND"}.get(workload.random_pct, f"RND {workload.random_pct} %")
-        what = f"{order} {format_block_size(workload.block_sizes[0].block_size_bytes)}"
-    return f"{what} {read_pct}/{100 - read_pct}"
+    def _record(self) -> str:
+        """The conditions below the determination data."""
+        conditions, covered = self.conditions, self.conditions.active_range
+        skipped = ", ".join(map(block_size_kib, conditions.skipped_block_sizes_bytes))
+        left_out = f"; not possible on this device: {skipped} KiB" if skipped else ""
+        return (
+            f"ActiveRange = ({covered.start_pct:g},{covered.end_pct:g}); "
+            f"Data Pattern = {data_text(conditions)}; Access Pattern = {self.pattern()}{left_out}."
+        )
+
+    def preparation(self) -> Page:
+        """The purge report."""
+        page_id, run = f"{self.names.prefix}-preparation", self.run
+        wipc = (wipc_table(run, page_id),) if run.phase(Phase.WIPC) else ()
+        title = f"{self.names.test} Purge Report and Pre-conditioning Report"
+        return preparation_page(run, page_id, title, *wipc, tracking_sentence(self.preconditioning))
+
+    def preconditioning_course(self) -> Page:
+        """Plot 1: over tracking rounds for CBW, over time for DIRTH."""
+        make, over = tracking_time_page, "Time"
+        if self.names.over_rounds:
+            make, over = tracking_rounds_page, "Tracking Round"
+        lead = f"P1 WDPC {self._precondition} - IOPS vs {over}"
+        return make(self.preconditioning, self.names.plot(1), lead=lead)
+
+    def preconditioning_window(self) -> Page:
+        """Plot 2: the window in which preconditioning came to steady state."""
+        lead = Verdict(f"P2 WDPC {self._precondition} - steady state of the pre-conditioning")
+        made = tracking_window_page(self.preconditioning, self.names.plot(2), self._record())
+        return replace(made, blocks=(lead, *made.blocks))
+
+    def prewrites(self) -> Page:
+        """Plot 3: IOPS of each minute of the pre-writes between rounds, one behind the other."""
+        name, steps, minute_ns = (
+            self.names.plot(3),
+            self.run.phase(Phase.ROUND_PREWRITE),
+            self.conditions.minute_ns,
+        )
+        if not steps:
+            return page(name, Verdict("No pre-write was begun.", "fail"))
+        starts_ns = [0]
+        for step in steps:
+            starts_ns.append(starts_ns[-1] + step.sample.elapsed_ns)
+        time = ticks.time_axis("Time in pre-writes, one behind the other", 0, starts_ns[-1])
+        by_color: dict[int, list[int]] = {}  # from the first color again beyond the last
+        for step in steps:
+            by_color.setdefault((step.place.number - 1) % _COLORS, []).append(step.place.number)
+        labels = [
+            f"Round{'s' if len(n) > 1 else ''} {', '.join(map(str, n))}" for _, n in sorted(by_color.items())
+        ]
+        rows, bands = list[Row](), list[Band]()
+        for step, start_ns, end_ns in zip(steps, starts_ns, starts_ns[1:], strict=False):
+            number = step.place.number
+            tone = "plain" if number % 2 else "allowed"
+            bands.append(Band("x", time.place(start_ns), time.place(end_ns), tone, str(number)))
+            for minute in minutes_of([step.sample], minute_ns):
+                iops, *rest = minute_row(minute, time, minute_ns).cells
+                own = (
+                    iops if color == (number - 1) % _COLORS else cells.none() for color in range(len(labels))
+                )
+                head = elapsed_cell(start_ns + minute.end_ns, time)
+                rows.append(Row(head, (*own, cells.count(number), *rest)))
+        shown = rows_table(
+            f"{name.id}-values",
+            "Every minute of the pre-writes",
+            (
+                elapsed_column(time),
+                *(Column(f"IOPS, {label}") for label in labels),
+                "Round | ART (ms) | MRT (ms) | CPU Sys (%)",
+            ),
+            rows,
+            printed=False,
+        )
+        plot = Plot(
+            x=time.axis,
+            y=lambda values: ticks.linear_axis("IOPS", 0, max(values, default=0.0)),
+            series=tuple(Series(label, "column", (n,), n, style="points") for n, label in enumerate(labels)),
+            alt=f"{len(steps)} pre-writes of {{count}} minutes in all, from {{low}} to {{high}} IOPS.",
+            bands=tuple(bands),
+        )
+        lead = Verdict(f"P3 {self._precondition} - pre-writes before each Round, numbered on top.")
+        return page(name, lead, plot.over(name, shown), self._prewrites_summary(), shown)
+
+    def _prewrites_summary(self) -> Table:
+        conditions, capacity_bytes = self.conditions, self.run.manifest.target.user_capacity_bytes
+
+        def rows() -> Iterator[Cells]:
+            for step in self.run.phase(Phase.ROUND_PREWRITE):
+                sample, written = step.sample, step.sample.write.bytes
+                ended = Cell((sample.ended_by or "-").replace("_", " "))
+                yield (
+                    cells.count(step.place.number),
+                    *(metric.cell(sample) for metric in (IOPS, THROUGHPUT, ART, MRT)),
+                    format_duration(sample.elapsed_ns),
+                    f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %",
+                    ended
+                    if sample.state is StepState.COMPLETE
+                    else cells.words(sample.state.value, tone="fail"),
+                )
+
+        return rows_table(
+            f"{self.names.prefix}-prewrites",
+            "Pre-writes between rounds",
+            "Round:0 | IOPS | MB/s | ART (ms) | MRT (ms) | Time:< | Written:<1.5 | Ended by:<",
+            rows(),
+            note=f"A pre-write lasts at least {format_duration(conditions.prewrite_shortest_ns)}, then until "
+            f"{format_duration(conditions.prewrite_longest_ns)} or {conditions.prewrite_capacity_pct:g} % of "
+            "the user capacity are reached, whichever comes first.",
+        )
+
+    def variation(self) -> Page:
+        """Plot 4: IOPS over the rounds at the tracked thread count, a series per queue depth."""
+        name, results, sentence = self.names.plot(4), self.results, self.steady_state()
+        tracked, rounds = results.tracked, len(results.rounds)
+        lead = Verdict(f"P4 {self.pattern()} TC{tracked.tc} - IOPS vs Round, every QD")
+        if not rounds:
+            return page(name, lead, sentence)
+        points = [point for point in results.points if point.tc == tracked.tc]
+        shown = grid(
+            f"{name.id}-values",
+            f"Values plotted: IOPS at TC {tracked.tc} in each Round",
+            Col("QD", lambda point: cells.count(point.qd), width=0),
+            zip(round_columns(range(1, rounds + 1)), range(rounds), strict=True),
+            points,
+            cell=lambda point, n: cells.number(results.iops_by_round(point)[n], 0),
+            printed=200,
+        )
+        plot = Plot(
+            x=ticks.rounds_axis(rounds),
+            y=partial(ticks.amount_axis, "IOPS"),
+            series=tuple(
+                Series(f"QD {point.qd}", "row", (line,), line, style="spline", emphasis=point == tracked)
+                for line, point in enumerate(points)
+            ),
+            alt=f"{{rows}} queue depths over Rounds 1 to {rounds}, from {{low}} to {{high}} IOPS. "
+            f"{sentence.text}",
+            bands=window_band(results),
+            palette="mix",
+            height_px=height_over_rounds(rounds),
+        )
+        return page(name, lead, plot.over(name, shown), sentence, shown)
+
+    def variation_window(self) -> Page:
+        """Plot 5: the window of the tracking variable with its determination data."""
+        results, tracked = self.results, self.results.tracked
+        lead = f"P5 {self.pattern()} {point_text(tracked)} - steady state of the tracking variable"
+        window = Window(
+            variable=f"{self.pattern()} at {tracked}",
+            metric=IOPS,
+            verdict=results.verdict,
+            values=results.iops_by_round(tracked),
+            reason=rounds_reason(results),
+            conditions=self._record(),
+        )
+        made = window_page(window, self.names.plot(5))
+        return replace(made, blocks=(Verdict(lead), *made.blocks))
+
+    def _by_demand(self, name: PlotName, title: str, tcs: list[int], metric: Metric[PointResults]) -> Table:
+        """A row per queue depth, a column per thread count."""
+        results = self.results.results
+        return grid(
+            f"{name.id}-values",
+            f"{title}; {self.results.window.averaging}",
+            Col("QD", cells.count, width=0.5),
+            [(Column(f"TC {tc}", tc), tc) for tc in tcs],
+            sorted(self.conditions.qds) if results else (),
+            cell=lambda qd, tc: metric.cell(results[OperatingPoint(tc, qd)]),
+        )
+
+    def _lead(self, number: int, what: str) -> Verdict:
+        return Verdict(f"P{number} {self.pattern()} - {what}: {self.results.window.averaging}")
+
+    def iops(self) -> Page:
+        """Plot 6: IOPS over QD, a series per TC."""
+        name, tcs = self.names.plot(6), sorted(self.conditions.tcs, reverse=True)
+        return plot_page(
+            name,
+            self._lead(6, "IOPS vs QD, every TC"),
+            lambda shown: Plot(
+                x=_demand_axis(heads_of(shown)),
+                y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+                series=_tc_series(shown),
+                alt="{count} operating points, from {low} to {high} IOPS.",
+                palette="mix",
+            ),
+            self._by_demand(name, "Values plotted: IOPS", tcs, replace(IOPS, decimals=0)),
+        )
+
+    def intensity(self) -> Page:
+        """Plot 7: average response time over IOPS, a series per TC, the chosen points ringed."""
+        name, limit_ms = self.names.plot(7), self.conditions.art_limit_ns / NS_PER_MS
+        tcs, qds = sorted(self.conditions.tcs), sorted(self.conditions.qds)
+        results, chosen, sentence = self.results.results, self.results.chosen, self.choice()
+        shown = grid(
+            f"{name.id}-values",
+            "Values plotted: average response time (ms)",
+            Col("IOPS", IOPS.cell, width=0),
+            [(Column(f"TC {tc}", tc), tc) for tc in tcs],
+            [results[OperatingPoint(tc, qd)] for tc in tcs for qd in qds] if chosen else (),
+            cell=lambda result, tc: ART.cell(result) if result.point.tc == tc else cells.none(),
+            note=f"Each TC's rows go from QD {qds[0]} to {qds[-1]}; the operating points page has all.",
+            printed=False,
+        )
+        if chosen is None:
+            return page(name, self._lead(7, "ART vs IOPS, every TC"), NO_ROUND)
+        if not values_of(shown):
+            return page(name, _NO_IO, NO_ROUND)
+        toio, rule = self.results.knee_toio(), f"twice that at {chosen.minimum.point}"
+        knee = f"ART exceeds {rule} at no TOIO of this run."
+        if toio is not None:
+            knee = f"from TOIO {toio:,} on, the mean ART of its points exceeds {rule}."
+        return plot_page(
+            name,
+            self._lead(7, "ART vs IOPS, every TC"),
+            lambda shown: Plot(
+                x=ticks.linear_axis("IOPS", 0, max(heads_of(shown))),
+                y=lambda values: ticks.log_axis("Average response time (ms)", [*values, limit_ms]),
+                series=_tc_series(shown),
+                alt=f"{sentence.text} Average response times from {{low}} to {{high}} ms.",
+                decimals=None,
+                rules=(PlotRule(f"{limit_ms:g} ms", limit_ms, "limit"),),
+                marks=tuple(  # one ring per chosen point, with all that it was chosen for
+                    Mark(f"{', '.join(self.roles(one.point))} {one.point}", one.iops, art_ms)
+                    for one in dict.fromkeys(chosen.in_order)
+                    if (art_ms := ART.value(one)) is not None
+                ),
+                palette="mix",
+                height_px=430,
+            ),
+            shown,
+            sentence,
+            self.choice_rule(),
+            Verdict(f"Knee (openpts' own): {knee}"),
+        )
+
+    def roles(self, point: OperatingPoint) -> list[str]:
+        """MaxIOPS, MinIOPS, MidIOPS: as far as the point was chosen for it."""
+        chosen = self.results.chosen
+        return [name for name, measured in (chosen.named if chosen else ()) if measured.point == point]
+
+    def cpu(self) -> Page:
+        """Plot 8: CPU use over QD, a series per TC."""
+        name, title = self.names.plot(8), "System CPU use (%): share of all processors"
+        return plot_page(
+            name,
+            self._lead(8, "System CPU utilization during demand variation"),
+            lambda shown: Plot(
+                kind="columns3d",
+                x=category_axis("QD", shown),
+                y=lambda values: ticks.linear_axis("CPU Sys (%)", 0, max(values)),
+                series=_tc_series(shown),
+                alt="{count} columns, from {low} to {high} % of all processors.",
+                decimals=1,
+                palette="mix",
+                height_px=400,
+                depth_title="TC",
+            ),
+            self._by_demand(name, title, sorted(self.conditions.tcs), _CPU),
+            absent=Verdict(_NO_CPU) if self.results.results else NO_ROUND,
+        )
+
+    def over_toio(self) -> Page:
+        """Plot 15: IOPS over TOIO, the mean of the points of each, and the range of them."""
+        lead = (
+            f"P15 {self.pattern()} - IOPS vs TOIO: each bar is the mean of the operating points of that "
+            f"TOIO, the line in it their range; each point {self.results.window.averaging}"
+        )
+        return self._toio_page(self.names.plot(15), lead, replace(IOPS, decimals=0))
+
+    def bandwidth_over_toio(self) -> Page:
+        """The same of bandwidth (ours, beside plot 15)."""
+        name = replace(self.names.plot(15, suffix="b"), title="BW v Total OIO")
+        lead = f"P15b {self.pattern()} - bandwidth vs TOIO, as plot P15"
+        return self._toio_page(name, lead, replace(THROUGHPUT, label="Bandwidth (MB/s)"), mandatory=False)
+
+    def _toio_page(
+        self, name: PlotName, lead: str, metric: Metric[PointResults], *, mandatory: bool = True
+    ) -> Page:
+        """A row per TOIO: how many points it has, their mean and range, and each point in its TC's column."""
+        unit, tcs = metric.unit, sorted(self.conditions.tcs, reverse=True)
+
+        def rows() -> Iterator[Cells]:
+            for group in self.results.by_toio():
+                values = {one.point.tc: metric.value(one) or 0.0 for one in group.points}
+                mean, least, largest = fmean(values.values()), min(values.values()), max(values.values())
+                yield (
+                    cells.count(group.toio),
+                    cells.count(len(values)),
+                    *(metric.shown(value) for value in (mean, least, largest)),
+                    *(metric.shown(values[tc]) if tc in values else cells.none() for tc in tcs),
+                )
+
+        return plot_page(
+            name,
+            Verdict(lead),
+            lambda shown: Plot(
+                kind="bars",
+                x=category_axis("Total OIO", shown),
+                y=lambda values: ticks.linear_axis(metric.label, 0, max(values)),
+                series=(
+                    Series("Mean of the points", "column", (1,), _MEAN_COLOR, style="bars"),
+                    Series("Least to largest", "column", (2, 3), _RANGE_COLOR, style="range"),
+                ),
+                alt=f"{{rows}} TOIO, from {{low}} to {{high}} {metric.label}.",
+                height_px=320,
+            ),
+            rows_table(
+                f"{name.id}-values",
+                f"Values plotted: {unit}",
+                (
+                    f"TOIO:0.5 | Points:0.6 | Mean {unit} | Least {unit} | Largest {unit}",
+                    *(Column(f"TC {tc}", float(tc)) for tc in tcs),
+                ),
+                rows(),
+            ),
+            mandatory=mandatory,
+        )
+
+    def points(self) -> Page:
+        """All operating points in their order (ours, beside the plots)."""
+        name = PlotName(f"{self.names.prefix}-points", "", f"{self.names.test} Operating Points")
+        results = self.results.results.values()
+        if not results:
+            return page(name, self.choice(), NO_ROUND, mandatory=False)
+        has_cpu = any(result.cpu is not None for result in results)
+
+        def spread(result: PointResults) -> Cell:
+            reach = max(result.iops_by_round) - min(result.iops_by_round)
+            return cells.percent(100 * reach / result.iops if result.iops else 0.0)
+
+        columns: list[Col[PointResults]] = [
+            Col("TOIO", lambda r: Cell(str(r.point.toio), float(r.point.toio))),
+            *columns_of([IOPS]),
+            Col("Range of Rounds (%)", spread),
+            *columns_of((THROUGHPUT, ART, MRT)),
+            *columns_of([_CPU] if has_cpu else []),
+            Col("Point", lambda r: Cell(", ".join(self.roles(r.point)) or "-"), align="left"),
+        ]
+        shown = table(
+            f"{name.id}-table",
+            f"Operating points in the order of their minutes: {self.results.window.averaging}",
+            Col("TC / QD", lambda r: Cell(str(r.point)), align="left", width=0),
+            columns,
+            results,
+            note="IOPS, MB/s, ART and CPU Sys are means of the Rounds' values, MRT is the maximum of the "
+            "Rounds." + ("" if has_cpu else f" {_NO_CPU}"),
+        )
+        return page(name, self.choice(), self.choice_rule(), shown, mandatory=False)
 
 
 def point_text(point: OperatingPoint) -> str:
@@ -133,275 +540,9 @@ def point_text(point: OperatingPoint) -> str:
     return f"TC{point.tc}-QD{point.qd}"
 
 
-def steady_state_sentence(demand: DemandRun) -> Verdict:
-    """Whether demand variation came to steady state, with its rule."""
-    results = demand.results
-    what = f"Demand variation (IOPS of {demand.pattern} at {results.tracked})"
-    return judged_sentence(what, results, len(results.rounds), rounds_reason(results))
-
-
-def choice_rule(demand: DemandRun) -> str:
-    """How the points are chosen, with this run's limits."""
-    conditions = demand.conditions
-    return (
-        f"MaxIOPS: of the points with ART below {format_latency_ms(conditions.art_limit_ns)} ms, those "
-        f"within {conditions.plateau_pct:g} % of the highest IOPS; of these the lowest TOIO, then the higher "
-        "TC. MinIOPS: the lowest demand. MidIOPS: nearest to the IOPS that divide the range between them "
-        f"into {conditions.mid_points + 1} equal parts."
-    )
-
-
-def choice_sentence(demand: DemandRun) -> Verdict:
-    """The points chosen, or that there is none below the limit."""
-    chosen = demand.results.chosen
-    if chosen is None:
-        return Verdict("Operating points: n/a (no Round was completed).", "fail")
-    limit = format_latency_ms(demand.conditions.art_limit_ns)
-    points = [
-        f"{name} {measured.point} with {measured.iops:,.0f} IOPS"
-        + ("" if (art_ns := measured.mean_latency_ns) is None else f" and ART {format_latency_ms(art_ns)} ms")
-        for name, measured in chosen.named
-    ]
-    missing = "" if chosen.middles else " No point lies strictly between: there is no MidIOPS point."
-    if chosen.below_art_limit:
-        return Verdict(f"{'; '.join(points)}.{missing}", "pass" if chosen.middles else "fail")
-    return Verdict(
-        f"No operating point has an ART below {limit} ms: the point with the lowest ART takes the place of "
-        f"MaxIOPS. {'; '.join(points)}.{missing}",
-        "fail",
-    )
-
-
-_MEAN_COLOR: Final = 6
-_RANGE_COLOR: Final = 0
-_CPU: Final = replace(CPU_SYS, decimals=1)
-_NO_CPU: Final = "System CPU use: n/a (not recorded in every Round of this run)."
-_NO_IO: Final = Verdict("No I/O was completed: there is nothing to plot.", "fail")
-
-
-def demand_pages(demand: DemandRun) -> Iterator[Page]:
-    """IOPS over QD, response time over IOPS, and CPU use, a series per TC (6 to 8)."""
-    names, results = demand.names, demand.results.results
-    tcs = sorted(demand.conditions.tcs)
-
-    def lead(what: str) -> Verdict:
-        return Verdict(f"{what}: {demand.results.window.averaging}")
-
-    def by_demand(name: PlotName, title: str, tcs: list[int], cell: Callable[[PointResults], Cell]) -> Table:
-        return grid(
-            f"{name.id}-values",
-            f"{title}; {demand.results.window.averaging}",
-            Col("QD", cells.count, width=0.5),
-            [(Column(f"TC {tc}", tc), tc) for tc in tcs],
-            sorted(demand.conditions.qds) if results else (),
-            cell=lambda qd, tc: cell(results[OperatingPoint(tc, qd)]),
-        )
-
-    yield plot_page(
-        names.plot(6),
-        lead(f"P6 {demand.pattern} - IOPS vs QD, every TC"),
-        lambda shown: Plot(
-            x=_demand_axis("QD", heads_of(shown)),
-            y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
-            series=_tc_series(shown),
-            alt="{count} operating points, from {low} to {high} IOPS.",
-            palette="mix",
-        ),
-        by_demand(names.plot(6), "Values plotted: IOPS", tcs[::-1], replace(IOPS, decimals=0).cell),
-    )
-    yield _intensity_page(demand, lead(f"P7 {demand.pattern} - ART vs IOPS, every TC"))
-    yield plot_page(
-        names.plot(8),
-        lead(f"P8 {demand.pattern} - System CPU utilization during demand variation"),
-        lambda shown: Plot(
-            kind="columns3d",
-            x=category_axis("QD", shown),
-            y=lambda values: ticks.linear_axis("CPU Sys (%)", 0, max(values)),
-            series=_tc_series(shown),
-            alt="{count} columns, from {low} to {high} % of all processors.",
-            decimals=1,
-            palette="mix",
-            height_px=400,
-            depth_title="TC",
-        ),
-        by_demand(names.plot(8), "System CPU use (%): share of all processors", tcs, _CPU.cell),
-        absent=Verdict(_NO_CPU) if results else NO_ROUND,
-    )
-
-
-def _intensity_page(demand: DemandRun, lead: Verdict) -> Page:
-    """Average response time over IOPS, the chosen points ringed (7)."""
-    name, limit_ms = demand.names.plot(7), demand.conditions.art_limit_ns / NS_PER_MS
-    sentence = choice_sentence(demand)
-    shown = _curves(f"{name.id}-values", demand)
-    if demand.results.chosen is not None and not values_of(shown):
-        return page(name, _NO_IO, NO_ROUND)
-    return plot_page(
-        name,
-        lead,
-        lambda shown: Plot(
-            x=ticks.linear_axis("IOPS", 0, max(heads_of(shown))),
-            y=lambda values: ticks.log_axis("Average response time (ms)", [*values, limit_ms]),
-            series=_tc_series(shown),
-            alt=f"{sentence.text} Average response times from {{low}} to {{high}} ms.",
-            decimals=None,
-            rules=(PlotRule(f"{limit_ms:g} ms", limit_ms, "limit"),),
-            marks=_marks(demand),
-            palette="mix",
-            height_px=430,
-        ),
-        shown,
-        sentence,
-        Verdict(choice_rule(demand)),
-        _knee(demand),
-    )
-
-
-def toio_pages(demand: DemandRun) -> Iterator[Page]:
-    """IOPS over TOIO: the mean of the points of each, and the range of them; then bandwidth (15)."""
-    name = demand.names.plot(15)
-    yield _toio_page(
-        demand,
-        name,
-        Verdict(
-            f"P15 {demand.pattern} - IOPS vs TOIO: each bar is the mean of the operating points of that "
-            f"TOIO, the line in it their range; each point {demand.results.window.averaging}"
-        ),
-        replace(IOPS, decimals=0),
-    )
-    bandwidth = demand.names.plot(15, suffix="b")
-    yield _toio_page(
-        demand,
-        PlotName(bandwidth.id, bandwidth.number, "BW v Total OIO"),
-        Verdict(f"P15b {demand.pattern} - bandwidth vs TOIO, as plot P15"),
-        replace(THROUGHPUT, label="Bandwidth (MB/s)"),
-        mandatory=False,
-    )
-
-
-def _toio_page(
-    demand: DemandRun, name: PlotName, lead: Verdict, metric: Metric[PointResults], *, mandatory: bool = True
-) -> Page:
-    """A row per TOIO: how many points it has, their mean and range, and each point in its TC's column."""
-    unit, number = metric.unit, metric.shown
-    rows = [
-        (group.toio, {one.point.tc: metric.value(one) or 0.0 for one in group.points})
-        for group in demand.results.by_toio()
-    ]
-
-    def point(row: tuple[int, dict[int, float]], tc: int) -> Cell:
-        return number(row[1][tc]) if tc in row[1] else cells.none()
-
-    columns: list[Col[tuple[int, dict[int, float]]]] = [
-        Col("Points", lambda row: cells.count(len(row[1])), width=0.6),
-        Col(f"Mean {unit}", lambda row: number(fmean(row[1].values()))),
-        Col(f"Least {unit}", lambda row: number(min(row[1].values()))),
-        Col(f"Largest {unit}", lambda row: number(max(row[1].values()))),
-        *(Col(f"TC {tc}", partial(point, tc=tc), tc) for tc in sorted(demand.conditions.tcs, reverse=True)),
-    ]
-    mean, least, largest = 1, 2, 3
-    return plot_page(
-        name,
-        lead,
-        lambda shown: Plot(
-            kind="bars",
-            x=category_axis("Total OIO", shown),
-            y=lambda values: ticks.linear_axis(metric.label, 0, max(values)),
-            series=(
-                Series("Mean of the points", "column", (mean,), _MEAN_COLOR, style="bars"),
-                Series("Least to largest", "column", (least, largest), _RANGE_COLOR, style="range"),
-            ),
-            alt=f"{{rows}} TOIO, from {{low}} to {{high}} {metric.label}.",
-            height_px=320,
-        ),
-        table(
-            f"{name.id}-values",
-            f"Values plotted: {unit}",
-            Col("TOIO", lambda row: cells.count(row[0]), width=0.5),
-            columns,
-            rows,
-        ),
-        mandatory=mandatory,
-    )
-
-
-def points_page(demand: DemandRun) -> Page:
-    """All operating points in their order (ours, beside the plots)."""
-    name = PlotName(f"{demand.names.prefix}-points", "", f"{demand.names.test} Operating Points")
-    results = demand.results.results.values()
-    if not results:
-        return page(name, choice_sentence(demand), NO_ROUND, mandatory=False)
-    has_cpu = any(result.cpu is not None for result in results)
-    columns: list[Col[PointResults]] = [
-        Col("TOIO", lambda r: Cell(str(r.point.toio), float(r.point.toio))),
-        *columns_of([IOPS]),
-        Col("Range of Rounds (%)", _range),
-        *columns_of((THROUGHPUT, ART, MRT)),
-        *columns_of([_CPU] if has_cpu else []),
-        Col("Point", lambda r: Cell(", ".join(_roles(demand, r.point)) or "-"), align="left"),
-    ]
-    shown = table(
-        f"{name.id}-table",
-        f"Operating points in the order of their minutes: {demand.results.window.averaging}",
-        Col("TC / QD", lambda r: Cell(str(r.point)), align="left", width=0),
-        columns,
-        results,
-        note="IOPS, MB/s, ART and CPU Sys are means of the Rounds' values, MRT is the maximum of the Rounds."
-        + ("" if has_cpu else f" {_NO_CPU}"),
-    )
-    return page(name, choice_sentence(demand), Verdict(choice_rule(demand)), shown, mandatory=False)
-
-
-def _range(result: PointResults) -> Cell:
-    spread = max(result.iops_by_round) - min(result.iops_by_round)
-    return cells.percent(100 * spread / result.iops if result.iops else 0.0)
-
-
-def _roles(demand: DemandRun, point: OperatingPoint) -> list[str]:
-    """MaxIOPS, MinIOPS, MidIOPS: as far as the point was chosen for it."""
-    chosen = demand.results.chosen
-    return [name for name, measured in (chosen.named if chosen else ()) if measured.point == point]
-
-
-def _marks(demand: DemandRun) -> tuple[Mark, ...]:
-    """One ring per chosen point, with all that it was chosen for."""
-    chosen = demand.results.chosen
-    return tuple(
-        Mark(f"{', '.join(_roles(demand, one.point))} {one.point}", one.iops, art_ms)
-        for one in dict.fromkeys(chosen.in_order if chosen else ())
-        if (art_ms := ART.value(one)) is not None
-    )
-
-
-def _knee(demand: DemandRun) -> Verdict | None:
-    if demand.results.chosen is None:
-        return None
-    toio = demand.results.knee_toio()
-    rule = f"twice that at {demand.results.chosen.minimum.point}"
-    if toio is None:
-        return Verdict(f"Knee (openpts' own): ART exceeds {rule} at no TOIO of this run.")
-    return Verdict(f"Knee (openpts' own): from TOIO {toio:,} on, the mean ART of its points exceeds {rule}.")
-
-
-def _curves(table_id: str, demand: DemandRun) -> Table:
-    """A row per operating point with its IOPS as head, and its response time in its TC's column."""
-    tcs, qds = sorted(demand.conditions.tcs), sorted(demand.conditions.qds)
-    results = demand.results.results if demand.results.chosen is not None else {}
-    return grid(
-        table_id,
-        "Values plotted: average response time (ms)",
-        Col("IOPS", IOPS.cell, width=0),
-        [(Column(f"TC {tc}", tc), tc) for tc in tcs],
-        [results[OperatingPoint(tc, qd)] for tc in tcs for qd in qds] if results else (),
-        cell=lambda result, tc: ART.cell(result) if result.point.tc == tc else cells.none(),
-        note=f"Each TC's rows go from QD {qds[0]} to {qds[-1]}; the operating points page has all.",
-        printed=False,
-    )
-
-
-def _demand_axis(title: str, values: list[float]) -> Axis:
-    """Queue depths or thread counts: logarithmic, every value ticked."""
-    return Axis(title, "log", (min(values) / 1.15, max(values) * 1.15), tuple(sorted(values)))
+def _demand_axis(values: list[float]) -> Axis:
+    """Queue depths: logarithmic, every value ticked."""
+    return Axis("QD", "log", (min(values) / 1.15, max(values) * 1.15), tuple(sorted(values)))
 
 
 def _tc_series(shown: Table) -> tuple[Series, ...]:

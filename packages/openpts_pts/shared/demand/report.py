@@ -1,96 +1,37 @@
-"""The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
+"""The reports of CBW and DIRTH: header fields, figures, the order of the pages (PTS 13.3, 14.3)."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
-from openpts.analysis.latency import response_times
 from openpts.analysis.run_comparison import relative_standard_error_pct
 from openpts.analysis.uncertainty import SCATTER, budget
+from openpts.procedures.kit import header
 from openpts.procedures.kit.content import OVER_IOPS, Curve, ReportContent
-from openpts.procedures.kit.header import (
-    Rows,
-    TestSection,
-    active_range_text,
-    data_text,
-    demand_text,
-    sections_of,
-)
-from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, percentile, values_json
+from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, values_json
 from openpts.record.reader import Run
-from openpts.units import block_size_kib, format_duration
-from openpts.vocabulary.sample import Phase, StepState
+from openpts.units import NS_PER_MS, format_duration
+from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.uncertainty import Component, Uncertainty
 from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_pages import cells, ticks
 from openpts_pages.measure import Measure, Measured, Subject, measured
-from openpts_pages.model import Page, Verdict
+from openpts_pages.model import Page
 from openpts_pts.shared.demand.access_pattern_page import access_pattern_page
 from openpts_pts.shared.demand.distribution import period_shares
-from openpts_pts.shared.demand.pages import (
-    DemandRun,
-    Names,
-    choice_sentence,
-    demand_pages,
-    demand_run,
-    points_page,
-    steady_state_sentence,
-    toio_pages,
-)
+from openpts_pts.shared.demand.histogram_pages import histograms
+from openpts_pts.shared.demand.pages import DemandRun, Names
 from openpts_pts.shared.demand.results import DemandResults, PointResults
-from openpts_pts.shared.demand.rounds_pages import (
-    Histogram,
-    histogram_page,
-    histogram_prewrite_page,
-    histograms,
-    measured_histogram,
-    prewrites_page,
-    variation_page,
-    variation_window_page,
-)
 from openpts_pts.shared.minutes_table import with_transfer_size
-from openpts_pts.shared.preparation_page import preparation_page, wipc_table
 from openpts_pts.shared.rounds.words import not_steady, red_lines, steady_rounds, summary_state
-from openpts_pts.shared.tracking.pages import (
-    between_verdicts,
-    other_minutes_figures,
-    tracking_rounds_page,
-    tracking_sentence,
-    tracking_time_page,
-    tracking_window_page,
-)
+from openpts_pts.shared.tracking.pages import between_verdicts, other_minutes_figures, tracking_sentence
 
 _NOISE: Final = 1.5
 _MEASURED: Final = (IOPS, replace(THROUGHPUT, key="bandwidth_bytes_per_s", per=1), ART, MRT, CPU_SYS)
-
-
-def demand_figures(demand: DemandRun) -> dict[str, Any]:
-    """Rounds, steady state, operating points, histograms, shares, JSON-ready; latencies in ms."""
-    results, tracked = demand.results, demand.preconditioning.results
-    return {
-        "complete_rounds": len(results.rounds),
-        "preconditioning": {
-            "tracking_rounds": len(tracked.minutes),
-            "steady_state": {
-                **_steady_state(tracked.steady, tracked.window.rounds, tracked.verdict),
-                "other_minutes": other_minutes_figures(demand.preconditioning.others),
-            },
-            "iops": list(tracked.iops),
-        },
-        "steady_state": _steady_state(results.steady, results.window.rounds, results.verdict),
-        "operating_points": [_point(result, *_MEASURED) for result in results.results.values()],
-        "chosen_points": _chosen(demand),
-        "knee_toio": results.knee_toio(),
-        "histograms": [
-            figures for one in histograms(demand) if (figures := _histogram(demand, one)) is not None
-        ],
-        "distributions": _distributions(demand),
-    }
 
 
 def _steady_state(steady: bool, window: tuple[int, ...], verdict: SteadyStateReport | None) -> dict[str, Any]:
@@ -108,32 +49,33 @@ def _point(result: PointResults, *metrics: Metric[PointResults]) -> dict[str, An
     return {"tc": result.point.tc, "qd": result.point.qd, **values_json(result, metrics)}
 
 
-def _chosen(demand: DemandRun) -> dict[str, Any] | None:
-    chosen = demand.results.chosen
-    if chosen is None:
-        return None
+def demand_figures(demand: DemandRun) -> dict[str, Any]:
+    """Rounds, steady state, operating points, histograms, shares, JSON-ready; latencies in ms."""
+    results, tracked, chosen = demand.results, demand.preconditioning.results, demand.results.chosen
     return {
-        "below_art_limit": chosen.below_art_limit,
-        "max": _point(chosen.maximum, IOPS, ART),
-        "min": _point(chosen.minimum, IOPS, ART),
-        "mid": [_point(middle, IOPS, ART) for middle in chosen.middles],
-        "mid_targets_iops": list(chosen.mid_targets_iops),
-    }
-
-
-def _histogram(demand: DemandRun, histogram: Histogram) -> dict[str, Any] | None:
-    step = measured_histogram(demand, histogram.number)
-    if step is None or step.sample.step.stimulus is None:
-        return None
-    times = response_times([step.sample])
-    return {
-        "point": histogram.role,
-        "tc": step.sample.step.stimulus.tc,
-        "qd": step.sample.step.stimulus.qd,
-        "iops": times.iops,
-        "ios": times.ios,
-        "recorded_ios": times.recorded_ios,
-        **values_json(times, (ART, *map(percentile, (99.9, 99.99, 99.999)), MRT)),
+        "complete_rounds": len(results.rounds),
+        "preconditioning": {
+            "tracking_rounds": len(tracked.minutes),
+            "steady_state": {
+                **_steady_state(tracked.steady, tracked.window.rounds, tracked.verdict),
+                "other_minutes": other_minutes_figures(demand.preconditioning.others),
+            },
+            "iops": list(tracked.iops),
+        },
+        "steady_state": _steady_state(results.steady, results.window.rounds, results.verdict),
+        "operating_points": [_point(result, *_MEASURED) for result in results.results.values()],
+        "chosen_points": None
+        if chosen is None
+        else {
+            "below_art_limit": chosen.below_art_limit,
+            "max": _point(chosen.maximum, IOPS, ART),
+            "min": _point(chosen.minimum, IOPS, ART),
+            "mid": [_point(middle, IOPS, ART) for middle in chosen.middles],
+            "mid_targets_iops": list(chosen.mid_targets_iops),
+        },
+        "knee_toio": results.knee_toio(),
+        "histograms": [figures for one in histograms(demand) if (figures := one.figures()) is not None],
+        "distributions": _distributions(demand),
     }
 
 
@@ -165,82 +107,91 @@ _MEASURES: Final[tuple[Measure[PointResults], ...]] = (
 
 def demand_report(run: Run, names: Names, title: Callable[[DemandRun], str]) -> ReportContent:
     """The part of a report that is CBW's or DIRTH's, from the samples in the record."""
-    demand = demand_run(run, names)
-    return _content(demand, title(demand))
-
-
-def _content(demand: DemandRun, title: str) -> ReportContent:
-    return ReportContent(
-        verdicts=(
-            tracking_sentence(demand.preconditioning),
-            *between_verdicts(demand.preconditioning),
-            steady_state_sentence(demand),
-            choice_sentence(demand),
-        ),
-        measures=_measures(demand),
-        sections=sections_of(
-            demand.run,
-            TestSection(
-                test=demand.names.prefix,
-                title=f"{demand.names.test} Test",
-                bar=demand.names.bar,
-                heading=title,
-                setup=_setup_rows(demand),
-                test_rows=_test_rows(demand),
-                red_lines=_red_lines(demand),
-                pages=lambda: with_transfer_size(
-                    tuple(_pages(demand)),
-                    (size.block_size_bytes for size in demand.conditions.workload.block_sizes),
-                ),
-            ),
-        ),
-        figures=lambda: demand_figures(demand),
-        conditions=lambda: between_verdicts(demand.preconditioning),
-        curves=lambda: (_demand_curve(demand.results.results.values()),),
-    )
-
-
-def _demand_curve(results: Iterable[PointResults]) -> Curve:
-    """Each operating point that was measured."""
-    return Curve(
+    demand = DemandRun.of(run, names)
+    conditions, points = demand.conditions, demand.results.results.values()
+    between = between_verdicts(demand.preconditioning)
+    sizes_bytes = [size.block_size_bytes for size in conditions.workload.block_sizes]
+    curve = Curve(
         "demand",
         "Demand Intensity: ART v IOPS of all TC/QD",
         "ART (ms) of each operating point at its IOPS",
         OVER_IOPS,
         partial(ticks.log_axis, "ART (ms)"),
-        tuple((one.iops, one.mean_latency_ns) for one in results if one.iops and one.mean_latency_ns),
+        tuple((one.iops, one.mean_latency_ns) for one in points if one.iops and one.mean_latency_ns),
         cells.latency,
         dots=True,
     )
-
-
-def _measures(demand: DemandRun) -> tuple[Measured, ...]:
-    """The operating points with their response times; of them the maximum is a key value."""
-    chosen, steady, state = demand.results.chosen, summary_state(demand.results), _state(demand)
-    if chosen is None:
-        iops, art = measured(_MEASURES, None, Subject("MaxIOPS", "max", steady=steady))
-        return replace(iops, cover_label=iops.label), replace(art, on_cover=False)
-    keys = ("max", "min", *(f"mid{number}" for number in range(1, len(chosen.middles) + 1)))
-    doubt = "" if chosen.below_art_limit else "ART not below its limit"
-    alike = points_alike(demand.results)
-    return tuple(
-        replace(
-            one,
-            is_key=key == "max",
-            words=one.words or _at_once(point.point.toio),
-            uncertainty=_of_choice(one, alike) if key == "max" else one.uncertainty,
-        )
-        for key, (name, point) in zip(keys, chosen.named, strict=True)
-        for one in measured(
-            _MEASURES,
-            point,
-            Subject(name, key, str(point.point), doubt if key == "max" else "", state, steady),
-        )
+    return ReportContent(
+        verdicts=(
+            tracking_sentence(demand.preconditioning),
+            *between,
+            demand.steady_state(),
+            demand.choice(),
+        ),
+        measures=tuple(_measures(demand)),
+        sections=header.sections_of(
+            run,
+            header.TestSection(
+                test=names.prefix,
+                title=f"{names.test} Test",
+                bar=names.bar,
+                heading=title(demand),
+                setup=_setup_rows(demand),
+                test_rows=_test_rows(demand),
+                red_lines=tuple(_red_lines(demand)),
+                pages=lambda: with_transfer_size(_pages(demand), sizes_bytes),
+            ),
+        ),
+        figures=lambda: demand_figures(demand),
+        conditions=lambda: between,
+        curves=lambda: (curve,),
     )
 
 
-def _at_once(toio: int) -> str:
-    return "one at a time" if toio == 1 else f"{toio:,} at once"
+def _pages(demand: DemandRun) -> Iterator[Page]:
+    """The plots in the order of the table, and what openpts adds behind them."""
+    yield demand.preparation()
+    yield demand.preconditioning_course()
+    yield demand.preconditioning_window()
+    yield demand.prewrites()
+    yield demand.variation()
+    yield demand.variation_window()
+    yield demand.iops()
+    yield demand.intensity()
+    yield demand.cpu()
+    for histogram in histograms(demand):
+        yield histogram.prewrites()
+        yield histogram.page()
+    yield demand.over_toio()
+    yield demand.bandwidth_over_toio()
+    yield demand.points()
+    names = demand.names
+    pattern = access_pattern_page(demand.run, f"{names.prefix}-pattern", f"{names.test} Access Pattern Check")
+    if pattern is not None:
+        yield pattern
+
+
+def _measures(demand: DemandRun) -> Iterator[Measured]:
+    """The operating points with their response times; of them the maximum is a key value."""
+    results, chosen, steady = demand.results, demand.results.chosen, summary_state(demand.results)
+    if chosen is None:
+        iops, art = measured(_MEASURES, None, Subject("MaxIOPS", "max", steady=steady))
+        yield from (replace(iops, cover_label=iops.label), replace(art, on_cover=False))
+        return
+    preconditioning = not_steady(demand.preconditioning.results)
+    states = (f"pre-conditioning: {preconditioning}" if preconditioning else "", not_steady(results))
+    state = "; ".join(filter(None, states))
+    keys = ("max", "min", *(f"mid{number}" for number in range(1, len(chosen.middles) + 1)))
+    doubts = {} if chosen.below_art_limit else {"max": "ART not below its limit"}
+    alike = points_alike(results)
+    for key, (name, result) in zip(keys, chosen.named, strict=True):
+        point, toio = str(result.point), result.point.toio
+        at_once = "one at a time" if toio == 1 else f"{toio:,} at once"
+        subject = Subject(name, key, point, doubts.get(key, ""), state, steady)
+        for one in measured(_MEASURES, result, subject):
+            uncertainty = _of_choice(one, alike) if key == "max" else one.uncertainty
+            words = one.words or at_once
+            yield replace(one, is_key=key == "max", words=words, uncertainty=uncertainty)
 
 
 def points_alike(results: DemandResults) -> list[PointResults]:
@@ -286,47 +237,35 @@ def _of_choice(one: Measured, alike: Sequence[PointResults]) -> Uncertainty | No
     return budget([Component(SCATTER, one.value * error, degrees)], len(alike), spans)
 
 
-def _state(demand: DemandRun) -> str:
-    """The parts that did not reach steady state: preconditioning, rounds."""
-    preconditioning = not_steady(demand.preconditioning.results)
-    words = (f"pre-conditioning: {preconditioning}" if preconditioning else "", not_steady(demand.results))
-    return "; ".join(word for word in words if word)
-
-
-def _red_lines(demand: DemandRun) -> tuple[str, ...]:
-    results, tracked, lines = demand.results, demand.preconditioning.results, []
+def _red_lines(demand: DemandRun) -> Iterator[str]:
+    preconditioning, chosen = demand.preconditioning, demand.results.chosen
+    tracked = preconditioning.results
     if not tracked.steady:
-        reached = (
-            f"after {len(tracked.minutes)} Tracking Rounds"
-            if tracked.window.is_full
-            else f"{demand.preconditioning.reason} completed"
+        full = tracked.window.is_full
+        begun = (
+            f"after {len(tracked.minutes)} Tracking Rounds" if full else f"{preconditioning.reason} completed"
         )
-        lines.append(f"PRE-CONDITIONING NOT STEADY - {reached}")
-    lines += red_lines(results)
-    if results.chosen is not None and not results.chosen.below_art_limit:
-        limit_ms = demand.conditions.art_limit_ns / 1e6
-        lines.append(f"NO OPERATING POINT WITH AN AVERAGE RESPONSE TIME BELOW {limit_ms:g} ms")
-    return tuple(lines)
+        yield f"PRE-CONDITIONING NOT STEADY - {begun}"
+    yield from red_lines(demand.results)
+    if chosen is not None and not chosen.below_art_limit:
+        limit_ms = demand.conditions.art_limit_ns / NS_PER_MS
+        yield f"NO OPERATING POINT WITH AN AVERAGE RESPONSE TIME BELOW {limit_ms:g} ms"
 
 
-def _setup_rows(demand: DemandRun) -> Rows:
+def _setup_rows(demand: DemandRun) -> header.Rows:
     """Set-up parameters in the variant of CBW and DIRTH (Plot 14-2)."""
-    conditions = demand.conditions
-    tracked = demand.preconditioning.results
-    writes = demand.writes.rsplit(" ", 1)[0]
-    wipc = (
-        f"{conditions.precondition_passes:g} x SEQ 128 KiB W, then " if conditions.precondition_passes else ""
-    )
-    at = demand_text(conditions.precondition_tc, conditions.precondition_qd)
+    conditions, tracked = demand.conditions, demand.preconditioning.results
+    passes = conditions.precondition_passes
+    writes = demand.pattern(0).rsplit(" ", 1)[0]
+    at = header.demand_text(conditions.precondition_tc, conditions.precondition_qd)
     longest = format_duration(conditions.prewrite_longest_ns)
-    steady = tracked.window.label if tracked.steady else f"{tracked.window.label}, not steady"
     return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("Pre Condition 1", f"{wipc}{writes}"),
+        ("Data Pattern", header.data_text(conditions)),
+        ("AR", header.active_range_text(conditions)),
+        ("Pre Condition 1", f"{passes:g} x SEQ 128 KiB W, then {writes}" if passes else writes),
         ("R/W %", "0/100"),
         ("TOIO - TC/QD", at),
-        ("SS Rounds", steady),
+        ("SS Rounds", tracked.window.label if tracked.steady else f"{tracked.window.label}, not steady"),
         ("Pre Condition 2", "Inter Rnd Pre Write"),
         ("R/W %", "0/100"),
         ("TOIO - TC/QD", at),
@@ -334,95 +273,24 @@ def _setup_rows(demand: DemandRun) -> Rows:
     )
 
 
-def _test_rows(demand: DemandRun) -> Rows:
+def _test_rows(demand: DemandRun) -> header.Rows:
     """Test parameters in the variant of CBW and DIRTH (Plot 14-2)."""
-    conditions, results = demand.conditions, demand.results
-    chosen = results.chosen
-    stimulus, mix = demand.pattern.rsplit(" ", 1)
-    not_known = "n/a (no Round was completed)"
-    middles = ", ".join(str(middle.point) for middle in chosen.middles) if chosen else not_known
+    conditions, chosen = demand.conditions, demand.results.chosen
+    stimulus, mix = demand.pattern().rsplit(" ", 1)
+    least = middles = most = "n/a (no Round was completed)"
+    if chosen is not None:
+        least, most = str(chosen.minimum.point), str(chosen.maximum.point)
+        middles = ", ".join(str(middle.point) for middle in chosen.middles) or "none between"
     tcs, qds = conditions.tcs, conditions.qds
     return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
+        ("Data Pattern", header.data_text(conditions)),
+        ("AR", header.active_range_text(conditions)),
         ("Test Stimulus 1", stimulus),
         ("R/W %", mix),
         ("TC / QD", f"TC {min(tcs)}-{max(tcs)}, QD {min(qds)}-{max(qds)}"),
         ("TC & QD Loops", "High to Low TOIO"),
-        ("Min IOPS Point", str(chosen.minimum.point) if chosen else not_known),
-        ("Mid IOPS Point", middles or "none between"),
-        ("Max IOPS Point", str(chosen.maximum.point) if chosen else not_known),
-        ("Steady State", steady_rounds(results)),
-    )
-
-
-def _pages(demand: DemandRun) -> tuple[Page, ...]:
-    """The plots in the order of the table, and what openpts adds behind them."""
-    prefix = demand.names.prefix
-    pattern = access_pattern_page(
-        demand.run, f"{prefix}-pattern", f"{demand.names.test} Access Pattern Check"
-    )
-    return (
-        _preparation_page(demand),
-        _preconditioning_page(demand),
-        _preconditioning_window_page(demand),
-        prewrites_page(demand),
-        variation_page(demand),
-        variation_window_page(demand, _record(demand)),
-        *demand_pages(demand),
-        *(
-            page
-            for histogram in histograms(demand)
-            for page in (histogram_prewrite_page(demand, histogram), histogram_page(demand, histogram))
-        ),
-        *toio_pages(demand),
-        points_page(demand),
-        *((pattern,) if pattern else ()),
-    )
-
-
-def _preparation_page(demand: DemandRun) -> Page:
-    """The purge report."""
-    page_id, run = f"{demand.names.prefix}-preparation", demand.run
-    return preparation_page(
-        run,
-        page_id,
-        f"{demand.names.test} Purge Report and Pre-conditioning Report",
-        *((wipc_table(run, page_id),) if run.phase(Phase.WIPC) else ()),
-        tracking_sentence(demand.preconditioning),
-    )
-
-
-def _preconditioning_page(demand: DemandRun) -> Page:
-    """Plot 1: over tracking rounds for CBW, over time for DIRTH."""
-    conditions = demand.conditions
-    point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
-    if demand.names.over_rounds:
-        lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Tracking Round"
-        return tracking_rounds_page(demand.preconditioning, demand.names.plot(1), lead=lead)
-    lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Time"
-    return tracking_time_page(demand.preconditioning, demand.names.plot(1), lead=lead)
-
-
-def _preconditioning_window_page(demand: DemandRun) -> Page:
-    """Plot 2: the window in which preconditioning came to steady state."""
-    conditions = demand.conditions
-    point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
-    lead = Verdict(f"P2 WDPC {demand.writes} {point} - steady state of the pre-conditioning")
-    page = tracking_window_page(demand.preconditioning, demand.names.plot(2), _record(demand))
-    return msgspec.structs.replace(page, blocks=(lead, *page.blocks))
-
-
-def _record(demand: DemandRun) -> str:
-    conditions = demand.conditions
-    covered = conditions.active_range
-    skipped = conditions.skipped_block_sizes_bytes
-    left_out = (
-        f"; not possible on this device: {', '.join(block_size_kib(size) for size in skipped)} KiB"
-        if skipped
-        else ""
-    )
-    return (
-        f"ActiveRange = ({covered.start_pct:g},{covered.end_pct:g}); Data Pattern = {data_text(conditions)}; "
-        f"Access Pattern = {demand.pattern}{left_out}."
+        ("Min IOPS Point", least),
+        ("Mid IOPS Point", middles),
+        ("Max IOPS Point", most),
+        ("Steady State", steady_rounds(demand.results)),
     )

@@ -1,7 +1,8 @@
 """The report of the throughput test: a section for each block size, the largest first (PTS 8.3)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
@@ -26,16 +27,9 @@ from openpts_pages.measure import Measure, Measured, Subject, measured
 from openpts_pages.model import Cell, Column, Page, Repeat, Series, Table, Verdict
 from openpts_pts.shared.minutes_table import with_transfer_size
 from openpts_pts.shared.preparation_page import loop_preparation_page
+from openpts_pts.shared.rounds import words
 from openpts_pts.shared.rounds.matrix_pages import mix
 from openpts_pts.shared.rounds.results import RoundTestResults, analyze_cycle, round_figures
-from openpts_pts.shared.rounds.words import (
-    loop_setup_rows,
-    loop_test_rows,
-    not_steady,
-    red_lines,
-    summary_state,
-    verification_record,
-)
 from openpts_pts.shared.steady_state_pages import (
     Window,
     convergence_page,
@@ -46,6 +40,17 @@ from openpts_pts.shared.steady_state_pages import (
     window_page,
 )
 from openpts_pts.tp import ThroughputConditions
+
+READ_PCTS: Final = (0, 100)
+_WRITE, _READ = Required("write", "Plot 8-1"), Required("read", "Plot 8-2")
+_WINDOW: Final = Required("window", "Plot 8-3")
+_LARGE: Final = (Required("tabular", "Plot 8-4"), Required("bars", "Plot 8-6"))
+_OTHERS: Final = (Required("tabular", "Plot 8-5"), Required("bars", "Plot 8-7"))
+REQUIRED: Final = {"tp-1024": (_WRITE, _READ, _WINDOW, *_LARGE), "tp": (_WRITE, _READ, _WINDOW, *_OTHERS)}
+"""By section: each size has its own."""
+_TITLE: Final = "Throughput Test"
+_MOST_BINS: Final = 100
+_COLOR, _SPREAD_COLOR = 2, 6
 
 
 class PositionBin(Struct, frozen=True):
@@ -99,33 +104,19 @@ def last_pass(samples: Sequence[Sample], range_bytes: int, most_bins: int) -> tu
     return tuple(found)
 
 
-READ_PCTS: Final = (0, 100)
-_CONVERGENCE: Final = (Required("write", "Plot 8-1"), Required("read", "Plot 8-2"))
-_WINDOW: Final = Required("window", "Plot 8-3")
-LARGE: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-4"), Required("bars", "Plot 8-6"))
-OTHERS: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-5"), Required("bars", "Plot 8-7"))
-_BAR_COLOR: Final = 2
-_MOST_BINS: Final = 100
-_MEAN_COLOR, _SPREAD_COLOR = 2, 6
-
-
 class Cycle(Struct, frozen=True):
-    """One block size, measured in the cycle of that number, if that was begun."""
+    """One block size, measured in the cycle of that number, if that was begun; a method for each page."""
 
+    run: Run
     number: int
     size_bytes: int
     results: RoundTestResults
     begun: bool
 
     @property
-    def size_text(self) -> str:
-        """``1024 KiB``."""
-        return format_block_size(self.size_bytes)
-
-    @property
     def title(self) -> str:
         """``SEQ 1024 KiB``."""
-        return f"{AccessPattern.SEQUENTIAL.short} {self.size_text}"
+        return f"{AccessPattern.SEQUENTIAL.short} {format_block_size(self.size_bytes)}"
 
     @property
     def prefix(self) -> str:
@@ -136,303 +127,238 @@ class Cycle(Struct, frozen=True):
         """Reads or writes of its block size."""
         return RoundPoint(AccessPattern.SEQUENTIAL, self.size_bytes, read_pct)
 
-    def mb_per_s(self, read_pct: int) -> tuple[float, ...]:
-        """Average throughput of each complete round."""
-        return THROUGHPUT.of_rounds(self.results.rounds, self.point(read_pct))
-
-    def window_mb_per_s(self, read_pct: int) -> tuple[float, ...]:
-        """Throughputs of the window's rounds."""
-        values = self.mb_per_s(read_pct)
-        return tuple(values[number - 1] for number in self.results.window.rounds) if values else ()
-
     def mean_mb_per_s(self, read_pct: int) -> float | None:
         """Mean of the window's rounds; None if there is none, or the mix was not measured."""
-        values = self.window_mb_per_s(read_pct)
-        return fmean(values) if values else None
+        values = THROUGHPUT.of_rounds(self.results.rounds, self.point(read_pct))
+        of_window = [values[number - 1] for number in self.results.window.rounds] if values else []
+        return fmean(of_window) if of_window else None
 
     def uncertainty(self, read_pct: int) -> Uncertainty | None:
         """Uncertainty of the mean."""
         return THROUGHPUT.mean_uncertainty(self.results.cells[self.point(read_pct)])
 
+    def verdict(self) -> Verdict:
+        """Whether steady state was reached."""
+        sentence = steady_state_sentence(self.results)
+        return Verdict(f"{self.title}: {sentence.text if self.begun else 'not begun.'}", sentence.tone)
 
-def cycle_pages(run: Run, cycle: Cycle) -> tuple[Page, ...]:
-    """All pages in the order of 8.3; Plots 8-4 and 8-6 are those of 1024 KiB, 8-5 and 8-7 of other sizes."""
-    large = cycle.size_bytes >= MIB
-    compact = cycle.size_text.replace(" ", "")
-    tabular, bars = LARGE[-2:] if large else OTHERS[-2:]
-    table = _table(cycle, tabular.number)
-    return (
-        _preparation(run, cycle),
-        *_convergence(run, cycle, compact),
-        _write_window(cycle),
-        _tabular_page(run, cycle, table, tabular),
-        _bars_page(cycle, table, bars),
-        lba_position_page(
-            run,
-            cycle.number,
-            PlotName(
-                f"{cycle.prefix}-position",
-                "Plot X-TP-1",
-                f"Throughput v LBA Position - SEQ/{cycle.size_text}",
-            ),
-        ),
-        _read_window(cycle),
-    )
+    def measures(self) -> tuple[Measured, ...]:
+        """Means of writes and reads."""
+        steady = words.summary_state(self.results) if self.begun else "not begun"
+        state = words.not_steady(self.results)
+        return measured(_MEASURES, self, Subject(self.title, steady=steady, state=state))
 
+    def figures(self) -> dict[str, Any]:
+        """Rounds, steady state and averages, JSON-ready."""
+        return {
+            "title": self.title,
+            "block_size_bytes": self.size_bytes,
+            "begun": self.begun,
+            **round_figures(self.results),
+            "throughput": [
+                {"read_pct": read_pct, "mb_per_s": self.mean_mb_per_s(read_pct)} for read_pct in READ_PCTS
+            ],
+        }
 
-def _preparation(run: Run, cycle: Cycle) -> Page:
-    """Purge and preconditioning (8.3.1, 8.3.2)."""
-    page_id = f"{cycle.prefix}-preparation"
-    title = f"Throughput Purge Report and Pre-conditioning Report - {cycle.title}"
-    if not cycle.begun:
-        sentence = Verdict(f"The test of {cycle.title} was not begun: neither purge nor I/O.", "fail")
-        return Page(page_id, title, (sentence,), mandatory=True)
-    loop_name = f"{cycle.title} loop"
-    return loop_preparation_page(run, cycle.results, page_id, title, loop_name=loop_name, cycle=cycle.number)
-
-
-def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:
-    """MB/s of all rounds, writes and then reads (8.3.3, 8.3.4)."""
-    limit = interface_limit(run.manifest)
-    return tuple(
-        convergence_page(
-            cycle.results,
-            plot.named(cycle.prefix, f"Throughput Test - SS Convergence - {name} {compact}"),
-            [cycle.point(read_pct)],
-            THROUGHPUT,
-            limit=limit,
+    def section(self) -> TestSection:
+        """All pages with their common header."""
+        run, results, title = self.run, self.results, self.title
+        mixes = " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in results.conditions.read_pcts)
+        size = format_block_size(self.size_bytes)
+        return TestSection(
+            test=self.prefix,
+            title=f"{_TITLE} - {title}",
+            bar=f"{_TITLE} (REQUIRED) - Report Page",
+            heading=f"TP - {title.replace(' KiB', 'KiB')}",
+            setup=words.loop_setup_rows(run, results, f"{title} loop", first=title, cycle=self.number),
+            test_rows=words.loop_test_rows(run, results, title, mixes, size),
+            red_lines=words.red_lines(results) if self.begun else (f"{title}: NOT BEGUN",),
+            pages=lambda: with_transfer_size(self.pages(), (self.size_bytes,)),
+            cycle=self.number,
         )
-        for read_pct, name, plot in zip(READ_PCTS, ("Write", "Read"), _CONVERGENCE, strict=True)
-    )
 
+    def pages(self) -> Iterator[Page]:
+        """In the order of 8.3; Plots 8-4 and 8-6 are those of 1024 KiB, 8-5 and 8-7 of other sizes."""
+        yield self.preparation()
+        yield self.convergence(_WRITE, "Write", 0)
+        yield self.convergence(_READ, "Read", 100)
+        yield self.write_window()
+        tabular, bars = _LARGE if self.size_bytes >= MIB else _OTHERS
+        shown = self.averages(tabular.number)
+        yield self.tabular(tabular, shown)
+        yield self.bars(bars, shown)
+        yield self.lba_position()
+        yield self.read_window()
 
-def _write_window(cycle: Cycle) -> Page:
-    """The window with the determination data of the writes, which decide (8.3.5, 8.3.6)."""
-    name = _WINDOW.named(cycle.prefix, f"Steady State Measurement Window - SEQ/{cycle.size_text}")
-    if not cycle.results.conditions.tracking:
-        sentence = Verdict(f"Writes of {cycle.title} were not tracked in this run.", "fail")
-        return Page(name.id, name.title, (sentence,), mandatory=True)
-    return window_page(window_of(cycle.results, 0, verification_record(cycle.results, "8.3.5")), name)
+    def preparation(self) -> Page:
+        """Purge and preconditioning (8.3.1, 8.3.2)."""
+        page_id = f"{self.prefix}-preparation"
+        title = f"Throughput Purge Report and Pre-conditioning Report - {self.title}"
+        if not self.begun:
+            sentence = Verdict(f"The test of {self.title} was not begun: neither purge nor I/O.", "fail")
+            return Page(page_id, title, (sentence,), mandatory=True)
+        return loop_preparation_page(
+            self.run, self.results, page_id, title, loop_name=f"{self.title} loop", cycle=self.number
+        )
 
+    def convergence(self, plot: Required, what: str, read_pct: int) -> Page:
+        """MB/s of all rounds (8.3.3, 8.3.4)."""
+        size = format_block_size(self.size_bytes).replace(" ", "")
+        name = plot.named(self.prefix, f"Throughput Test - SS Convergence - {what} {size}")
+        limit = interface_limit(self.run.manifest)
+        return convergence_page(self.results, name, [self.point(read_pct)], THROUGHPUT, limit=limit)
 
-def _read_window(cycle: Cycle) -> Page:
-    """The same rounds of the reads: ours, beside those that decide."""
-    point = cycle.point(100)
-    variable = TrackingVariable(point.access_pattern, point.block_size_bytes, 100, SteadyFigure.THROUGHPUT)
-    (verdict,) = judge_window(cycle.results.rounds, cycle.results.window, (variable,))
-    measured = cycle.results.window.is_full
-    window = Window(
-        variable=f"{cycle.title} 100/0",
-        metric=THROUGHPUT,
-        verdict=verdict,
-        values=cycle.mb_per_s(100),
-        reason="not part of this run" if measured else rounds_reason(cycle.results),
-        conditions=verification_record(cycle.results, "8.3.5"),
-    )
-    page = window_page(
-        window,
-        PlotName(
-            f"{cycle.prefix}-read-window",
-            "Plot X-TP-2",
-            f"Reads in the Measurement Window - SEQ/{cycle.size_text}",
-        ),
-    )
-    sentence = Verdict("Reads do not decide: steady state is judged on the writes (8.3.5).")
-    return replace(page, blocks=(*page.blocks, sentence), mandatory=False)
+    def write_window(self) -> Page:
+        """The window with the determination data of the writes, which decide (8.3.5, 8.3.6)."""
+        name = _WINDOW.named(
+            self.prefix, f"Steady State Measurement Window - SEQ/{format_block_size(self.size_bytes)}"
+        )
+        if not self.results.conditions.tracking:
+            return page(name, Verdict(f"Writes of {self.title} were not tracked in this run.", "fail"))
+        record = words.verification_record(self.results, "8.3.5")
+        return window_page(window_of(self.results, 0, record), name)
 
+    def read_window(self) -> Page:
+        """The same rounds of the reads: ours, beside those that decide."""
+        results, point = self.results, self.point(100)
+        variable = TrackingVariable(
+            point.access_pattern, point.block_size_bytes, point.read_pct, SteadyFigure.THROUGHPUT
+        )
+        (verdict,) = judge_window(results.rounds, results.window, (variable,))
+        window = Window(
+            variable=f"{self.title} 100/0",
+            metric=THROUGHPUT,
+            verdict=verdict,
+            values=THROUGHPUT.of_rounds(results.rounds, point),
+            reason="not part of this run" if results.window.is_full else rounds_reason(results),
+            conditions=words.verification_record(results, "8.3.5"),
+        )
+        title = f"Reads in the Measurement Window - SEQ/{format_block_size(self.size_bytes)}"
+        made = window_page(window, PlotName(f"{self.prefix}-read-window", "Plot X-TP-2", title))
+        sentence = Verdict("Reads do not decide: steady state is judged on the writes (8.3.5).")
+        return replace(made, blocks=(*made.blocks, sentence), mandatory=False)
 
-def _tabular_page(run: Run, cycle: Cycle, table: Table, plot: Required) -> Page:
-    """Plots 8-4 and 8-5 (8.3.7.1, 8.3.7.2)."""
-    enterprise = run.manifest.conditions.drive_class is DriveClass.ENTERPRISE
-    title = f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data"
-    verdict = Verdict(f"Each cell: {cycle.results.window.averaging}.")
-    return page(plot.named(cycle.prefix, title), table, verdict)
+    def averages(self, number: str) -> Table:
+        """Averages of the window, one decimal (8.3.7.1, 8.3.7.2)."""
+        means = (cells.number_or("not measured", self.mean_mb_per_s(read_pct), 1) for read_pct in READ_PCTS)
+        return rows_table(
+            f"{self.prefix}-table",
+            f"{number} - average throughput (MB/s): {self.results.window.averaging}",
+            ("Block size (KiB):0.62", *(Column(mix(read_pct), float(read_pct)) for read_pct in READ_PCTS)),
+            [(Cell(block_size_kib(self.size_bytes), self.size_bytes / 1024), *means)],
+            group="Read / Write Mix %",
+        )
 
+    def tabular(self, plot: Required, shown: Table) -> Page:
+        """Plots 8-4 and 8-5 (8.3.7.1, 8.3.7.2)."""
+        enterprise = self.run.manifest.conditions.drive_class is DriveClass.ENTERPRISE
+        title = f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data"
+        verdict = Verdict(f"Each cell: {self.results.window.averaging}.")
+        return page(plot.named(self.prefix, title), shown, verdict)
 
-def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
-    """Plots 8-6 and 8-7: writes and reads side by side (8.3.7.3, 8.3.7.4)."""
-    name = required.named(cycle.prefix, "Throughput - ALL RW Mix & BS - 2D Plot")
-    if not values_of(shown):
-        return page(name, NO_ROUND)
-    names = tuple(column.label for column in shown.columns)
-    texts = zip(names, shown.rows[0].cells, strict=True)
-    plot = Plot(
-        kind="bars",
-        x=labels_axis("R/W mix %", names),
-        y=lambda values: ticks.linear_axis(THROUGHPUT.axis_title, 0, max(values)),
-        series=(Series(cycle.title, "row", (0,), _BAR_COLOR, style="bars"),),
-        alt="",
-        height_px=320,
-    )
-    figure = replace(
-        plot.over(name, shown),
-        title=f"{name.title} - {cycle.title}",
-        alt=f"{name.title}, {cycle.title}: "
-        + "; ".join(f"{of} {cell.text} MB/s" for of, cell in texts)
-        + ".",
-    )
-    return page(name, figure, Repeat(shown.id))
+    def bars(self, required: Required, shown: Table) -> Page:
+        """Plots 8-6 and 8-7: writes and reads side by side (8.3.7.3, 8.3.7.4)."""
+        name = required.named(self.prefix, "Throughput - ALL RW Mix & BS - 2D Plot")
+        if not values_of(shown):
+            return page(name, NO_ROUND)
+        mixes = [column.label for column in shown.columns]
+        texts = (f"{of} {cell.text} MB/s" for of, cell in zip(mixes, shown.rows[0].cells, strict=True))
+        plot = Plot(
+            kind="bars",
+            x=labels_axis("R/W mix %", mixes),
+            y=lambda values: ticks.linear_axis(THROUGHPUT.axis_title, 0, max(values)),
+            series=(Series(self.title, "row", (0,), _COLOR, style="bars"),),
+            alt="",
+            height_px=320,
+        )
+        figure = replace(
+            plot.over(name, shown),
+            title=f"{name.title} - {self.title}",
+            alt=f"{name.title}, {self.title}: {'; '.join(texts)}.",
+        )
+        return page(name, figure, Repeat(shown.id))
 
-
-def _table(cycle: Cycle, number: str) -> Table:
-    """Averages of the window, one decimal (8.3.7.1, 8.3.7.2)."""
-    return rows_table(
-        f"{cycle.prefix}-table",
-        f"{number} - average throughput (MB/s): {cycle.results.window.averaging}",
-        ("Block size (KiB):0.62", *(Column(mix(read_pct), float(read_pct)) for read_pct in READ_PCTS)),
-        (
-            (
-                Cell(block_size_kib(cycle.size_bytes), cycle.size_bytes / 1024),
-                *(_mean_cell(cycle, read_pct) for read_pct in READ_PCTS),
-            ),
-        ),
-        group="Read / Write Mix %",
-    )
-
-
-def _mean_cell(cycle: Cycle, read_pct: int) -> Cell:
-    mean = cycle.mean_mb_per_s(read_pct)
-    return cells.number_or("not measured", mean, 1)
-
-
-def lba_position_page(run: Run, cycle: int, name: PlotName) -> Page:
-    """MB/s of the last full pass of a cycle's preconditioning, or why the record does not have it."""
-    samples = [step.sample for step in run.phase(Phase.WIPC, cycle=cycle)]
-    stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
-    reason = "no preconditioning was begun"
-    bins: tuple[PositionBin, ...] = ()
-    if stimulus is not None:
-        target = run.manifest.target
+    def lba_position(self) -> Page:
+        """MB/s of the last full pass of the preconditioning, or why the record does not have it."""
+        title = f"Throughput v LBA Position - SEQ/{format_block_size(self.size_bytes)}"
+        name = PlotName(f"{self.prefix}-position", "Plot X-TP-1", title)
+        nothing = partial(_no_positions, name)
+        samples = [step.sample for step in self.run.phase(Phase.WIPC, cycle=self.number)]
+        stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
+        if stimulus is None:
+            return nothing("no preconditioning was begun")
+        if stimulus.tc > 1 or stimulus.random_pct:
+            at = f"{stimulus.tc} threads wrote at as many places at once"
+            return nothing(f"{at}, and the record does not separate them")
+        target = self.run.manifest.target
         start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
-        one_stream = stimulus.tc == 1 and stimulus.random_pct == 0
-        bins = last_pass(samples, end - start, _MOST_BINS) if one_stream else ()
-        reason = "fewer than eight intervals in a full pass" if one_stream else _several(stimulus.tc)
-    if not bins:
-        return page(name, Verdict(f"Throughput by LBA position: n/a ({reason})."), mandatory=False)
-    assert stimulus is not None  # noqa: S101 narrows the type: bins are of one
-    shown = _positions_table(f"{name.id}-values", bins)
-    means = [found.bytes_per_s / MB for found in bins]
-    plot = Plot(
-        x=ticks.span_axis("LBA position (% of the range written)", 0, 100),
-        y=ticks.linear_axis("Throughput (MB/s)", 0, max(found.highest_bytes_per_s for found in bins) / MB),
-        series=(
-            Series("Slowest interval", "column", (1,), _SPREAD_COLOR, style="line"),
-            Series("Fastest interval", "column", (2,), _SPREAD_COLOR, style="line"),
-            Series("Mean", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
-        ),
-        alt=f"{{rows}} stretches, means from {cells.fixed(min(means), 1)} to "
-        f"{cells.fixed(max(means), 1)} MB/s.",
-    )
-    sentence = Verdict(
-        f"Last full pass of the preconditioning ({stimulus}, TC 1 / QD {stimulus.qd}): the place "
-        "follows from the bytes written before, since one stream writes the range from its start to its end."
-    )
-    return page(name, plot.over(name, shown), sentence, shown, mandatory=False)
-
-
-def _several(tc: int) -> str:
-    return f"{tc} threads wrote at as many places at once, and the record does not separate them"
-
-
-def _positions_table(table_id: str, bins: tuple[PositionBin, ...]) -> Table:
-    return rows_table(
-        table_id,
-        "Values plotted: each stretch at its middle",
-        "LBA position (%) | Mean (MB/s) | Slowest interval (MB/s) | Fastest interval (MB/s)",
-        (
+        bins = last_pass(samples, end - start, _MOST_BINS)
+        if not bins:
+            return nothing("fewer than eight intervals in a full pass")
+        shown = rows_table(
+            f"{name.id}-values",
+            "Values plotted: each stretch at its middle",
+            "LBA position (%) | Mean (MB/s) | Slowest interval (MB/s) | Fastest interval (MB/s)",
             (
-                Cell(cells.fixed(found.middle_pct, 2), found.middle_pct),
-                cells.number(found.bytes_per_s / MB, 1),
-                cells.number(found.lowest_bytes_per_s / MB, 1),
-                cells.number(found.highest_bytes_per_s / MB, 1),
-            )
-            for found in bins
-        ),
-        printed=False,
+                (
+                    cells.number(one.middle_pct, 2),
+                    cells.number(one.bytes_per_s / MB, 1),
+                    cells.number(one.lowest_bytes_per_s / MB, 1),
+                    cells.number(one.highest_bytes_per_s / MB, 1),
+                )
+                for one in bins
+            ),
+            printed=False,
+        )
+        means = values_of(shown, 0)
+        plot = Plot(
+            x=ticks.span_axis("LBA position (% of the range written)", 0, 100),
+            y=ticks.linear_axis("Throughput (MB/s)", 0, max(values_of(shown, 2))),
+            series=(
+                Series("Slowest interval", "column", (1,), _SPREAD_COLOR, style="line"),
+                Series("Fastest interval", "column", (2,), _SPREAD_COLOR, style="line"),
+                Series("Mean", "column", (0,), _COLOR, style="mean", emphasis=True),
+            ),
+            alt=f"{{rows}} stretches, means from {cells.fixed(min(means), 1)} to "
+            f"{cells.fixed(max(means), 1)} MB/s.",
+        )
+        sentence = Verdict(
+            f"Last full pass of the preconditioning ({stimulus}, TC 1 / QD {stimulus.qd}): the place "
+            "follows from the bytes written before, since one stream writes the range from its start to its "
+            "end."
+        )
+        return page(name, plot.over(name, shown), sentence, shown, mandatory=False)
+
+
+def _no_positions(name: PlotName, reason: str) -> Page:
+    return page(name, Verdict(f"Throughput by LBA position: n/a ({reason})."), mandatory=False)
+
+
+def _measure(key: str, letter: str, read_pct: int) -> Measure[Cycle]:
+    return Measure(
+        key,
+        f"{{name}} {letter}",
+        "MB/s",
+        lambda cycle: cycle.mean_mb_per_s(read_pct),
+        uncertainty=lambda cycle: cycle.uncertainty(read_pct),
     )
 
 
-_TITLE: Final = "Throughput Test"
-
-REQUIRED: Final = {"tp-1024": LARGE, "tp": OTHERS}
-"""By section: each size has its own."""
-
-_MEASURES: Final[tuple[Measure[Cycle], ...]] = (
-    Measure(
-        "write",
-        "{name} W",
-        "MB/s",
-        lambda cycle: cycle.mean_mb_per_s(0),
-        uncertainty=lambda cycle: cycle.uncertainty(0),
-    ),
-    Measure(
-        "read",
-        "{name} R",
-        "MB/s",
-        lambda cycle: cycle.mean_mb_per_s(100),
-        uncertainty=lambda cycle: cycle.uncertainty(100),
-    ),
-)
+_MEASURES: Final = (_measure("write", "W", 0), _measure("read", "R", 100))
 
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    cycles = _cycles(run)
+    begun = run.cycle_count if run.steps or run.manifest.purges else 0
+    sizes = enumerate(run.conditions(ThroughputConditions).block_sizes_bytes, start=1)
+    cycles = [
+        Cycle(run, number, size_bytes, analyze_cycle(run, number, (size_bytes,)), begun=number <= begun)
+        for number, size_bytes in sizes
+    ]
     largest_first = sorted(cycles, key=lambda cycle: -cycle.size_bytes)  # 8.3.7 begins with 1024 KiB
     return ReportContent(
-        verdicts=tuple(_verdict(cycle) for cycle in cycles),
-        measures=tuple(one for cycle in cycles for one in _measures(cycle)),
-        sections=sections_of(run, *(_section(run, cycle) for cycle in largest_first)),
-        figures=lambda: {"cycles": [_figures(cycle) for cycle in cycles]},
-    )
-
-
-def _cycles(run: Run) -> list[Cycle]:
-    """One for each block size, in the order in which they were run, or were to be."""
-    conditions = run.conditions(ThroughputConditions)
-    begun = run.cycle_count if run.steps or run.manifest.purges else 0
-    return [
-        Cycle(number, size_bytes, analyze_cycle(run, number, (size_bytes,)), begun=number <= begun)
-        for number, size_bytes in enumerate(conditions.block_sizes_bytes, start=1)
-    ]
-
-
-def _verdict(cycle: Cycle) -> Verdict:
-    sentence = steady_state_sentence(cycle.results)
-    return Verdict(f"{cycle.title}: {sentence.text if cycle.begun else 'not begun.'}", sentence.tone)
-
-
-def _measures(cycle: Cycle) -> tuple[Measured, ...]:
-    steady = summary_state(cycle.results) if cycle.begun else "not begun"
-    return measured(_MEASURES, cycle, Subject(cycle.title, steady=steady, state=not_steady(cycle.results)))
-
-
-def _figures(cycle: Cycle) -> dict[str, Any]:
-    """Rounds, steady state and averages of one block size, JSON-ready."""
-    return {
-        "title": cycle.title,
-        "block_size_bytes": cycle.size_bytes,
-        "begun": cycle.begun,
-        **round_figures(cycle.results),
-        "throughput": [
-            {"read_pct": read_pct, "mb_per_s": cycle.mean_mb_per_s(read_pct)} for read_pct in READ_PCTS
-        ],
-    }
-
-
-def _section(run: Run, cycle: Cycle) -> TestSection:
-    """All pages of one block size with their common header."""
-    mixes = " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in cycle.results.conditions.read_pcts)
-    return TestSection(
-        test=cycle.prefix,
-        title=f"{_TITLE} - {cycle.title}",
-        bar=f"{_TITLE} (REQUIRED) - Report Page",
-        heading=f"TP - {cycle.title.replace(' KiB', 'KiB')}",
-        setup=loop_setup_rows(
-            run, cycle.results, f"{cycle.title} loop", first=cycle.title, cycle=cycle.number
-        ),
-        test_rows=loop_test_rows(run, cycle.results, cycle.title, mixes, cycle.size_text),
-        red_lines=red_lines(cycle.results) if cycle.begun else (f"{cycle.title}: NOT BEGUN",),
-        pages=lambda: with_transfer_size(cycle_pages(run, cycle), (cycle.size_bytes,)),
-        cycle=cycle.number,
+        verdicts=tuple(cycle.verdict() for cycle in cycles),
+        measures=tuple(one for cycle in cycles for one in cycle.measures()),
+        sections=sections_of(run, *(cycle.section() for cycle in largest_first)),
+        figures=lambda: {"cycles": [cycle.figures() for cycle in cycles]},
     )

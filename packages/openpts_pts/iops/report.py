@@ -1,44 +1,59 @@
 """The report of the IOPS test: its header fields, its pages, its order (PTS 7.3, Annex A.1)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Final
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from openpts.analysis.latency import ios_needed
+from openpts.analysis.rounds import test_point
 from openpts.analysis.run_comparison import relative_standard_error_pct
 from openpts.procedures.kit.content import ReportContent
+from openpts.procedures.kit.drive_work.energy_page import NO_METER, efficiency_cell, power_cell
+from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import TestSection, head_line, sections_of
-from openpts.procedures.kit.steps import IOPS
-from openpts.record.reader import Run
+from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT
+from openpts.record.reader import Run, StepRecord
 from openpts.units import KIB, block_size_kib, format_block_size
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
 from openpts_pages import cells, ticks
-from openpts_pages.kit import Plot, PlotName, Required, labels_axis, page, rows_table, values_of
-from openpts_pages.measure import Measured, Subject
-from openpts_pages.model import Band, Cell, Column, Page, PlotRule, Series, Table, Verdict
+from openpts_pages.kit import (
+    NO_ROUND,
+    Cells,
+    Plot,
+    PlotName,
+    Required,
+    category_axis,
+    heat_map,
+    labels_axis,
+    page,
+    rows_table,
+    values_of,
+)
+from openpts_pages.measure import Subject
+from openpts_pages.model import Band, Block, Cell, Column, Page, PlotRule, Repeat, Series, Table, Verdict
 from openpts_pts.shared.preparation_page import loop_preparation_page
+from openpts_pts.shared.rounds import words
 from openpts_pts.shared.rounds.matrix_pages import (
     Matrix,
-    columns_3d_page,
-    iops_table,
-    merged_tail_page,
+    absences_note,
+    low_count,
+    matrix_table,
     mix,
-    plot_2d_page,
-    power_page,
-    ranges_table,
-    response_times_page,
-    tabular_page,
+    mix_series,
+    size_by_mix,
+    tail_cell,
 )
-from openpts_pts.shared.rounds.results import MatrixCell, RoundTestResults, analyze_cycle, round_figures
-from openpts_pts.shared.rounds.words import (
-    loop_setup_rows,
-    loop_test_rows,
-    not_steady,
-    red_lines,
-    short_form_words,
-    short_name,
-    summary_state,
-    verification_record,
+from openpts_pts.shared.rounds.results import (
+    TAIL_PERCENTILE,
+    MatrixCell,
+    RoundTestResults,
+    analyze_cycle,
+    round_figures,
 )
 from openpts_pts.shared.steady_state_pages import (
     convergence_page,
@@ -47,89 +62,6 @@ from openpts_pts.shared.steady_state_pages import (
     window_of,
     window_page,
 )
-
-_NOTABLE_RANGE_PCT: Final = 20
-
-
-def repeatability_page(matrix: Matrix, name: PlotName) -> Page:
-    """Each round of each cell around the cell's mean; cells that range widely are named."""
-    sizes = [s for s in matrix.block_sizes_bytes if any(matrix.cell(s, r) for r in matrix.read_pcts)]
-    if not sizes or len(matrix.results.window.rounds) < 2:
-        reason = Verdict("Fewer than two complete Rounds: repeatability can't be shown.", "fail")
-        return page(name, reason, ranges_table(matrix), mandatory=False)
-    read_pcts = [r for r in matrix.read_pcts if any(matrix.cell(s, r) for s in sizes)]
-    shown = _deviations_table(matrix, sizes, read_pcts)
-    largest = max(abs(value) for value in values_of(shown))
-    reach = max(12.0, largest * 1.05)
-    plot = Plot(
-        kind="strip",
-        x=labels_axis("Block size (KiB)", [*map(block_size_kib, sizes)]),
-        y=ticks.linear_axis("Deviation from the cell's mean (%)", -reach, reach),
-        series=tuple(
-            Series(
-                f"R/W {mix(read_pct)}",
-                "row",
-                tuple(position * len(read_pcts) + n for position in range(len(sizes))),
-                matrix.read_pcts.index(read_pct),
-            )
-            for n, read_pct in enumerate(read_pcts)
-        ),
-        alt=f"largest deviation of a Round from its cell's mean {cells.fixed(largest, 1)} %.",
-        rules=(
-            PlotRule("mean", 0, "average"),
-            PlotRule("+10 %", 10, "limit"),
-            PlotRule("-10 %", -10, "limit"),
-        ),
-        bands=(Band("y", -10, 10, "allowed"),),
-        palette="mix",
-        height_px=360,
-    )
-    wide, ranges = _wide_cells(matrix, sizes, read_pcts), ranges_table(matrix)
-    return page(name, plot.over(name, shown), wide, ranges, shown, mandatory=False)
-
-
-def _deviations_table(matrix: Matrix, sizes: Sequence[int], read_pcts: Sequence[int]) -> Table:
-    return rows_table(
-        f"{matrix.prefix}-deviations",
-        "Values plotted: deviation of each Round from its cell's mean (%)",
-        (
-            "Cell:<0",
-            *(Column(f"R{number}", float(number)) for number in matrix.results.window.rounds),
-            "RSE of the mean",
-        ),
-        (
-            (
-                f"{format_block_size(size)}, R/W {mix(read_pct)}",
-                *(cells.percent(value, 2, plus=True) for value in cell.deviations_pct),
-                _error_cell(cell),
-            )
-            for size in sizes
-            for read_pct in read_pcts
-            if (cell := matrix.cell(size, read_pct)) is not None
-        ),
-        note="One row per cell of the 56; cells without values are left out.",
-        printed=False,
-    )
-
-
-def _error_cell(cell: MatrixCell) -> Cell:
-    error_pct = relative_standard_error_pct(cell.iops_by_round)
-    return cells.missing("one Round") if error_pct is None else Cell(cells.fixed(error_pct, 2))
-
-
-def _wide_cells(matrix: Matrix, sizes: Sequence[int], read_pcts: Sequence[int]) -> Verdict:
-    wide = [
-        f"{format_block_size(size)} {mix(read_pct)} ({cells.fixed(cell.range_pct, 1)} %)"
-        for size in sizes
-        for read_pct in read_pcts
-        if (cell := matrix.cell(size, read_pct)) is not None and cell.range_pct > _NOTABLE_RANGE_PCT
-    ]
-    if not wide:
-        return Verdict(f"No cell ranges over more than {_NOTABLE_RANGE_PCT} % of its mean.", "pass")
-    return Verdict(
-        f"Cells that range over more than {_NOTABLE_RANGE_PCT} % of their mean: {'; '.join(wide)}."
-    )
-
 
 PREFIX: Final = "iops"
 
@@ -151,19 +83,283 @@ _COLUMNS_3D: Final = Required("a8", "Plot A.8")
 REQUIRED: Final = (*_CONVERGENCE.values(), _TRACKED, *map(_window, range(3)), _TABLE, _PLOT_2D, _COLUMNS_3D)
 BLOCK_SIZES_BYTES: Final = tuple(int(kib * KIB) for kib in (0.5, 4, 8, 16, 32, 64, 128, 1024))
 READ_PCTS: Final = (0, 5, 35, 50, 65, 95, 100)
-_KEY_READ_PCTS: Final = (0, 65, 100)
-_KEY_BLOCK_SIZE_BYTES: Final = 4 * KIB
+_KEY_POINTS: Final = tuple(RoundPoint(AccessPattern.RANDOM, 4 * KIB, read_pct) for read_pct in (0, 65, 100))
 _SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
-
+_NOTABLE_RANGE_PCT: Final = 20
+_NO_CPU: Final = "CPU System Usage and CPU IO Wait: not recorded in any step of this run."
 _IOPS: Final = IOPS.measure("iops", "{name}", decimals=0)
+
+
+class _Pages(Struct, frozen=True):
+    """The pages of one run, a method for each."""
+
+    run: Run
+    results: RoundTestResults
+    matrix: Matrix
+
+    def all(self) -> Iterator[Page]:
+        """In the order of the sample report, our own behind."""
+        yield from self.evidence()
+        shown = matrix_table(
+            self.matrix,
+            "iops-table",
+            f"{_TABLE.number} - average IOPS: {self.results.window.averaging}",
+            IOPS.cell,
+            note=absences_note(self.matrix, self.run.manifest.target.sector_bytes),
+        )
+        yield self.table(shown)
+        yield self.plot_2d(shown)
+        yield self.columns_3d(shown)
+        yield self.response_times()
+        yield self.merged_tail()
+        if (power := self.power()) is not None:
+            yield power
+        yield self.repeatability()
+
+    def evidence(self) -> Iterator[Page]:
+        """Preparation, convergence and windows: pages 1 to 5 of the sample report."""
+        results = self.results
+        title = "IOPS Purge Report and Pre-conditioning Report"
+        yield loop_preparation_page(self.run, results, f"{PREFIX}-preparation", title, loop_name="IOPS Loop")
+        for read_pct, plot in _CONVERGENCE.items():
+            of_mix = f" - RW {mix(read_pct)}" if read_pct else ""
+            name = plot.named(PREFIX, f"IOPS Steady State Convergence Plot - All Block Sizes{of_mix}")
+            points = [RoundPoint(AccessPattern.RANDOM, size, read_pct) for size in BLOCK_SIZES_BYTES]
+            yield convergence_page(results, name, [point for point in points if point in results.cells])
+        window = "IOPS Steady State Measurement Window"
+        yield share_of_average_page(results, _TRACKED.named(PREFIX, window))
+        record = words.verification_record(results, "7.3.4")
+        for index, variable in enumerate(results.conditions.tracking):
+            name = _window(index).named(PREFIX, f"{window} - {words.short_name(variable)}")
+            yield window_page(window_of(results, index, record), name)
+
+    def table(self, shown: Table) -> Page:
+        """The table of IOPS (Plot 7-3) and, for the eye, its cells shaded with the range of their rounds."""
+        heat, highest = None, _highest(shown)
+        if values := values_of(shown):
+            heat = heat_map(
+                PlotName(
+                    f"{PREFIX}-x1-plot", "Plot X-IOPS-1", "Heat Map of IOPS and Range of the Rounds (%)"
+                ),
+                shown,
+                f"{PREFIX}-ranges",
+                ("R/W mix %", "Block size (KiB)"),
+                f"{len(values)} cells.{highest}",
+            )
+        name = _TABLE.named(PREFIX, "IOPS - ALL RW Mix & BS - Tabular Data")
+        return page(name, shown, Verdict(f"Each cell: {self.results.window.averaging}.{highest}"), heat)
+
+    def plot_2d(self, shown: Table) -> Page:
+        """IOPS over block size, one series per R/W mix (Plot 7-4)."""
+        name = _PLOT_2D.named(PREFIX, "IOPS - All RW Mix & BS - 2D Plot")
+        sizes = [row.head.value for row in shown.rows if row.head.value and any(c.value for c in row.cells)]
+        if not sizes:
+            return page(name, NO_ROUND)
+        plot = Plot(
+            x=ticks.block_size_axis(sizes),
+            y=partial(ticks.amount_axis, "IOPS"),
+            series=mix_series(shown),
+            alt=f"{len(shown.columns)} R/W mixes over {len(sizes)} block sizes.{_highest(shown)}",
+            palette="mix",
+            height_px=390,
+        )
+        return page(name, plot.over(name, shown), Repeat(shown.id))
+
+    def columns_3d(self, shown: Table) -> Page:
+        """IOPS as columns over block size and R/W mix (Plot 7-5)."""
+        name = _COLUMNS_3D.named(PREFIX, "IOPS - All RW Mix & BS - 3D Columns")
+        if not values_of(shown):
+            return page(name, NO_ROUND)
+        plot = Plot(
+            kind="columns3d",
+            x=category_axis("Block size (KiB)", shown),
+            y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+            series=mix_series(shown),
+            alt=f"{{count}} columns, writes in front, reads behind.{_highest(shown)}",
+            palette="mix",
+            depth_title="R/W mix %",
+            height_px=400,
+        )
+        sentence = Verdict(
+            "Front row 0/100 (all writes), back row 100/0 (all reads). Exact values are in the table."
+        )
+        return page(name, plot.over(name, shown), sentence, Repeat(shown.id))
+
+    def response_times(self) -> Page:
+        """Average, 99.999 % and maximum response times (Table 7-6)."""
+        average = "Average Response Time, ART (ms): mean of the Rounds' averages"
+        tail = "99.999 % Response Time (ms): mean of the Rounds' percentiles"
+        note = (
+            f"Five nines need {ios_needed(TAIL_PERCENTILE):,} I/Os in each Round; with fewer, the cell has "
+            "the maximum and N, the smallest Round's count."
+        )
+        return self._secondary(
+            "response-times",
+            _SECONDARY_TITLE,
+            matrix_table(self.matrix, "art", average, ART.cell),
+            matrix_table(self.matrix, "tail", tail, tail_cell, note=note),
+            matrix_table(
+                self.matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", MRT.cell
+            ),
+        )
+
+    def merged_tail(self) -> Page:
+        """The percentile of all rounds' I/Os together, processor use, and why there is no power."""
+        title = "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)"
+        blocks: list[Block] = [matrix_table(self.matrix, "merged-tail", title, _merged_tail)]
+        measured = self.results.cells.values()
+        if measured and all(cell.cpu is None for cell in measured):  # two pages of n/a would not help
+            blocks.append(Verdict(_NO_CPU))
+        else:
+            system, waiting = replace(CPU_SYS, decimals=1), replace(CPU_IOWAIT, decimals=1)
+            note = "Share of all processors."
+            blocks += [
+                matrix_table(self.matrix, "cpu-sys", "CPU System Usage (%)", system.cell),
+                matrix_table(self.matrix, "cpu-iowait", waiting.label, waiting.cell, note=note),
+            ]
+        if DriveWork(self.run).meter is None:
+            blocks.append(Verdict(f"Average Power, IOPS/W: not measured ({NO_METER})."))
+        return self._secondary("merged-tail-cpu", f"{_SECONDARY_TITLE} (2)", *blocks)
+
+    def power(self) -> Page | None:
+        """Average power and IOPS per watt of the window's rounds; None where nothing metered the drive."""
+        work = DriveWork(self.run)
+        if work.meter is None:
+            return None
+        steps: dict[RoundPoint | None, list[StepRecord]] = {}
+        for number in self.results.window.rounds:
+            for step in self.run.phase(Phase.ROUND, number=number):
+                steps.setdefault(test_point(step.sample.step.stimulus), []).append(step)
+
+        def table(
+            key: str, title: str, cell: Callable[[DriveWork, list[StepRecord]], Cell], note: str = ""
+        ) -> Table:
+            def cell_at(block_size_bytes: int, read_pct: int) -> Cell:
+                found = steps.get(RoundPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
+                return cell(work, found) if found else Cell("n/a", tone="missing")
+
+            return size_by_mix(f"{PREFIX}-{key}", title, BLOCK_SIZES_BYTES, READ_PCTS, cell_at, note=note)
+
+        return self._secondary(
+            "power",
+            f"{_SECONDARY_TITLE} (3)",
+            table("power", "Average Power (mW)", power_cell, f"Power of the drive: {work.meter[1]}."),
+            table("iops-per-w", "IOPS/W", efficiency_cell),
+        )
+
+    def _secondary(self, key: str, title: str, *blocks: Block) -> Page:
+        """The conditions are repeated above the secondary tables (Plot 7-5)."""
+        return Page(f"{PREFIX}-{key}", title, (Verdict(self.matrix.head_line), *blocks))
+
+    def repeatability(self) -> Page:
+        """Each round of each cell around the cell's mean; cells that range widely are named."""
+        name = PlotName(f"{PREFIX}-x2", "Plot X-IOPS-2", "IOPS Round Repeatability")
+        ranges = matrix_table(
+            self.matrix,
+            "ranges",
+            "Range of the Rounds in each cell: (max - min) in % of the mean",
+            lambda cell: cells.percent(cell.range_pct),
+        )
+        cell_at = self.matrix.cell
+        sizes = [size for size in BLOCK_SIZES_BYTES if any(cell_at(size, pct) for pct in READ_PCTS)]
+        if not sizes or len(self.results.window.rounds) < 2:
+            reason = Verdict("Fewer than two complete Rounds: repeatability can't be shown.", "fail")
+            return page(name, reason, ranges, mandatory=False)
+        mixes = [pct for pct in READ_PCTS if any(cell_at(size, pct) for size in sizes)]
+        measured = [(size, pct, cell) for size in sizes for pct in mixes if (cell := cell_at(size, pct))]
+        shown = self._deviations(measured)
+        largest = max(abs(value) for value in values_of(shown))
+        reach = max(12.0, largest * 1.05)
+        plot = Plot(
+            kind="strip",
+            x=labels_axis("Block size (KiB)", [*map(block_size_kib, sizes)]),
+            y=ticks.linear_axis("Deviation from the cell's mean (%)", -reach, reach),
+            series=tuple(
+                Series(
+                    f"R/W {mix(read_pct)}",
+                    "row",
+                    tuple(position * len(mixes) + n for position in range(len(sizes))),
+                    READ_PCTS.index(read_pct),
+                )
+                for n, read_pct in enumerate(mixes)
+            ),
+            alt=f"largest deviation of a Round from its cell's mean {cells.fixed(largest, 1)} %.",
+            rules=(
+                PlotRule("mean", 0, "average"),
+                PlotRule("+10 %", 10, "limit"),
+                PlotRule("-10 %", -10, "limit"),
+            ),
+            bands=(Band("y", -10, 10, "allowed"),),
+            palette="mix",
+            height_px=360,
+        )
+        wide = "; ".join(
+            f"{format_block_size(size)} {mix(read_pct)} ({cells.fixed(cell.range_pct, 1)} %)"
+            for size, read_pct, cell in measured
+            if cell.range_pct > _NOTABLE_RANGE_PCT
+        )
+        verdict = Verdict(f"No cell ranges over more than {_NOTABLE_RANGE_PCT} % of its mean.", "pass")
+        if wide:
+            verdict = Verdict(
+                f"Cells that range over more than {_NOTABLE_RANGE_PCT} % of their mean: {wide}."
+            )
+        return page(name, plot.over(name, shown), verdict, ranges, shown, mandatory=False)
+
+    def _deviations(self, measured: Sequence[tuple[int, int, MatrixCell]]) -> Table:
+        """A row for each cell, under its block size and share of reads."""
+
+        def row(size: int, read_pct: int, cell: MatrixCell) -> Cells:
+            error_pct = relative_standard_error_pct(cell.iops_by_round)
+            error = cells.missing("one Round") if error_pct is None else Cell(cells.fixed(error_pct, 2))
+            deviations = (cells.percent(value, 2, plus=True) for value in cell.deviations_pct)
+            return (f"{format_block_size(size)}, R/W {mix(read_pct)}", *deviations, error)
+
+        rounds = self.results.window.rounds
+        return rows_table(
+            f"{PREFIX}-deviations",
+            "Values plotted: deviation of each Round from its cell's mean (%)",
+            ("Cell:<0", *(Column(f"R{number}", float(number)) for number in rounds), "RSE of the mean"),
+            (row(*one) for one in measured),
+            note="One row per cell of the 56; cells without values are left out.",
+            printed=False,
+        )
+
+
+def _highest(shown: Table) -> str:
+    """A sentence on the largest value of a table; empty without one."""
+    measured = [
+        (cell.value, cell.text, row.head.text, column.label)
+        for row in shown.rows
+        for column, cell in zip(shown.columns, row.cells, strict=True)
+        if cell.value is not None
+    ]
+    if not measured:
+        return ""
+    _, text, size, of_mix = max(measured)
+    return f" Highest: {text} IOPS at {size} KiB, R/W {of_mix}."
+
+
+def _merged_tail(cell: MatrixCell) -> Cell:
+    tail = cell.tail
+    if tail.merged_ns is None:
+        return cells.missing(f"N = {tail.merged_ios:,}")
+    return cells.latency(tail.merged_ns, note=low_count(tail.merged_ios))
 
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     results = analyze_cycle(run, 1)
-    measures = _measures(results)
+    steady, state = words.summary_state(results), words.not_steady(results)
+    measures = tuple(
+        _IOPS.of(results.cells.get(point), Subject(str(point), steady=steady, state=state))
+        for point in _KEY_POINTS
+    )
+    conditions, rounds = results.conditions, results.window.label.replace(" ", "")
+    demand = f"T{conditions.tc}/Q{conditions.qd}"
+    line = head_line(run, Phase.ROUND, demand=demand, more=f"Rounds {rounds}")
+    matrix = Matrix(results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, line)
     return ReportContent(
-        verdicts=(steady_state_sentence(results), *short_form_words(results, measures)),
+        verdicts=(steady_state_sentence(results), *words.short_form_words(results, measures)),
         measures=measures,
         sections=sections_of(
             run,
@@ -172,85 +368,11 @@ def report(run: Run) -> ReportContent:
                 title="IOPS Test",
                 bar="IOPS Test (REQUIRED) - Report Page",
                 heading="IOPS - Block Size x RW Mix Matrix",
-                setup=loop_setup_rows(run, results, "IOPS Loop"),
-                test_rows=loop_test_rows(run, results, "IOPS Loop"),
-                red_lines=red_lines(results),
-                pages=lambda: (*_evidence_pages(run, results), *_result_pages(run, results)),
+                setup=words.loop_setup_rows(run, results, "IOPS Loop"),
+                test_rows=words.loop_test_rows(run, results, "IOPS Loop"),
+                red_lines=words.red_lines(results),
+                pages=lambda: tuple(_Pages(run, results, matrix).all()),
             ),
         ),
         figures=lambda: round_figures(results),
-    )
-
-
-def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
-    """RND 4 KiB at RW0, RW65 and RW100."""
-    points = [
-        RoundPoint(AccessPattern.RANDOM, _KEY_BLOCK_SIZE_BYTES, read_pct) for read_pct in _KEY_READ_PCTS
-    ]
-    steady, state = summary_state(results), not_steady(results)
-    return tuple(
-        _IOPS.of(results.cells.get(point), Subject(str(point), steady=steady, state=state))
-        for point in points
-    )
-
-
-def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
-    """Preparation, convergence and windows: pages 1 to 5 of the sample report."""
-    convergence = "IOPS Steady State Convergence Plot - All Block Sizes"
-    window = "IOPS Steady State Measurement Window"
-    return (
-        loop_preparation_page(
-            run,
-            results,
-            f"{PREFIX}-preparation",
-            "IOPS Purge Report and Pre-conditioning Report",
-            loop_name="IOPS Loop",
-        ),
-        *(
-            convergence_page(
-                results,
-                plot.named(PREFIX, f"{convergence} - RW {mix(read_pct)}" if read_pct else convergence),
-                _measured_points(results, read_pct),
-            )
-            for read_pct, plot in _CONVERGENCE.items()
-        ),
-        share_of_average_page(results, _TRACKED.named(PREFIX, window)),
-        *(
-            window_page(
-                window_of(results, index, verification_record(results, "7.3.4")),
-                _window(index).named(PREFIX, f"{window} - {short_name(variable)}"),
-            )
-            for index, variable in enumerate(results.conditions.tracking)
-        ),
-    )
-
-
-def _measured_points(results: RoundTestResults, read_pct: int) -> list[RoundPoint]:
-    points = (RoundPoint(AccessPattern.RANDOM, size, read_pct) for size in BLOCK_SIZES_BYTES)
-    return [point for point in points if point in results.cells]
-
-
-def _result_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
-    """Table, plots, secondary metrics and our own checks: pages 6 and up."""
-    matrix = Matrix(
-        results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, _head_line(run, results)
-    )
-    tabular = _TABLE.named(PREFIX, "IOPS - ALL RW Mix & BS - Tabular Data")
-    table = iops_table(matrix, tabular.number, run.manifest.target.sector_bytes)
-    return (
-        tabular_page(matrix, table, tabular, heat_number="Plot X-IOPS-1"),
-        plot_2d_page(table, _PLOT_2D.named(PREFIX, "IOPS - All RW Mix & BS - 2D Plot")),
-        columns_3d_page(table, _COLUMNS_3D.named(PREFIX, "IOPS - All RW Mix & BS - 3D Columns")),
-        response_times_page(matrix, _SECONDARY_TITLE),
-        merged_tail_page(matrix, run, f"{_SECONDARY_TITLE} (2)"),
-        *(() if (power := power_page(matrix, run, f"{_SECONDARY_TITLE} (3)")) is None else (power,)),
-        repeatability_page(matrix, PlotName(f"{PREFIX}-x2", "Plot X-IOPS-2", "IOPS Round Repeatability")),
-    )
-
-
-def _head_line(run: Run, results: RoundTestResults) -> str:
-    conditions = results.conditions
-    demanded = f"T{conditions.tc}/Q{conditions.qd}"
-    return head_line(
-        run, Phase.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}"
     )

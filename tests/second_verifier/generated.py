@@ -16,15 +16,14 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run, StepRecord
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState
 from openpts.vocabulary.stimulus import Duration, Step, Stimulus
-from tests.support.interval_samples import in_turn
+from tests.support.interval_samples import in_turn, interval_of, operation_of
 from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run, with_samples
 from tests.support.player import Drive
 
@@ -86,20 +85,17 @@ class DrawnDrive(Drive, frozen=True, kw_only=True):
             of = getattr(sample, name)
             tails = [self._tail(ios, middle_ns, interval_ns) for ios in _dealt(weights, of.ios)]
             block = of.bytes // max(1, of.ios)
-            parts[name] = [_operation(tail, block) for tail in tails]
-            wholes[name] = _operation([one for tail in tails for one in tail], block)
+            parts[name] = [operation_of(tail, block) for tail in tails]
+            wholes[name] = operation_of([one for tail in tails for one in tail], block)
         sample = replace(sample, elapsed_ns=elapsed_ns, **wholes)
         if not self.interval_ns:
             return sample
         intervals = tuple(
-            Interval(
-                index=index,
+            interval_of(
+                index,
                 elapsed_ns=end_ns - index * interval_ns,
                 read=parts["read"][index],
                 write=parts["write"][index],
-                in_flight=0,
-                errors=0,
-                cpu=None,
             )
             for index, end_ns in enumerate(ends_ns)
         )
@@ -121,20 +117,6 @@ _TAIL: Final = ((0.7, 0.6), (0.25, 1.1), (0.04, 1.8), (9e-3, 3.0), (9e-4, 8.0), 
 
 def _whole(latency_ns: float, longest_ns: int) -> int:
     return max(1, min(longest_ns, round(latency_ns)))
-
-
-def _operation(counts: Sequence[tuple[int, int]], block_bytes: int) -> OperationSample:
-    if not counts:
-        return NOTHING
-    ios = sum(some for _, some in counts)
-    return OperationSample(
-        ios=ios,
-        bytes=ios * block_bytes,
-        latency_sum_ns=sum(ns * some for ns, some in counts),
-        latency_min_ns=min(ns for ns, _ in counts),
-        latency_max_ns=max(ns for ns, _ in counts),
-        histogram=encode_counts(counts),
-    )
 
 
 def generated_run(seed: int, test: str = "") -> Run:
@@ -186,7 +168,7 @@ def _begun(sample: Sample) -> Sample:
     """What is there of a step that was interrupted in its first interval: the quicker ones of its I/Os."""
     elapsed_ns = min(sample.elapsed_ns // 3, sample.interval_ns)
     parts = {
-        name: _operation(
+        name: operation_of(
             [(of.latency_min_ns or 1, some)] if (some := of.ios * elapsed_ns // sample.elapsed_ns) else [],
             of.bytes // max(1, of.ios),
         )

@@ -57,7 +57,6 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
-    Interval,
     IoFailure,
     OperationSample,
     Phase,
@@ -67,6 +66,7 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
+from tests.support.interval_samples import interval_of
 from tests.support.player import Drive, Health, Rate
 from tests.support.subject_files import with_subject
 
@@ -218,13 +218,12 @@ def with_intervals(run: Run, interval_ns: int) -> Run:
         sample = step.sample
         ends_ns = [*range(interval_ns, sample.elapsed_ns, interval_ns), sample.elapsed_ns]
         intervals = tuple(
-            Interval(
-                index=index,
+            interval_of(
+                index,
                 elapsed_ns=end_ns - begin_ns,
                 read=_between(sample.read, sample.elapsed_ns, begin_ns, end_ns),
                 write=_between(sample.write, sample.elapsed_ns, begin_ns, end_ns),
                 in_flight=sample.step.stimulus.toio if sample.step.stimulus else 0,
-                errors=0,
                 cpu=sample.cpu,
             )
             for index, (begin_ns, end_ns) in enumerate(pairwise([0, *ends_ns]))

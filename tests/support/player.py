@@ -24,7 +24,7 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     SteadyStateChecked,
 )
-from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample
 from openpts.vocabulary.stimulus import (
     STREAMS_END,
     ByteAmount,
@@ -42,6 +42,7 @@ from openpts.vocabulary.stimulus import (
     Uniform,
     Zones,
 )
+from tests.support.interval_samples import sample_of
 from tests.support.table import duration_text, stimulus_text
 
 Rate = Callable[[Stimulus, Phase, int], float | Fraction]
@@ -243,20 +244,8 @@ def _made(
     write: OperationSample,
     trim: OperationSample = NOTHING,
 ) -> Sample:
-    return Sample(
-        step=step,
-        state=StepState.COMPLETE,
-        ended_by=ended_by,
-        started_ns=0,
-        elapsed_ns=elapsed_ns,
-        gap_ns=None,
-        interval_ns=NS_PER_S,
-        intervals=(),
-        failure=None,
-        read=read,
-        write=write,
-        trim=trim,
-        cpu=None,
+    return sample_of(
+        step, ended_by=ended_by, elapsed_ns=elapsed_ns, gap_ns=None, read=read, write=write, trim=trim
     )
 
 

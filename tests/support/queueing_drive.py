@@ -5,8 +5,9 @@ from typing import Final
 
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState, StreamSample
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StreamSample
 from openpts.vocabulary.stimulus import Duration, Step
+from tests.support.interval_samples import sample_of
 from tests.support.player import Drive
 
 _PIECES: Final = 40
@@ -53,19 +54,12 @@ class QueueingDrive(Drive, frozen=True):
             )
             for reads in offered
         )
-        return Sample(
-            step=step,
-            state=StepState.COMPLETE,
-            ended_by="duration",
-            started_ns=0,
+        return sample_of(
+            step,
             elapsed_ns=elapsed_ns,
             gap_ns=None,
-            interval_ns=NS_PER_S,
-            intervals=(),
-            failure=None,
             read=parts.get("read", NOTHING),
             write=parts.get("write", NOTHING),
-            cpu=None,
             unissued=planned - sum(part.ios for part in parts.values()),
             streams=streams if len(streams) > 1 else (),
         )

@@ -2,14 +2,12 @@
 
 from msgspec.structs import replace
 
-from openpts._native import Histogram
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import Manifest
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact, People, TargetFacts, TargetKind
 from openpts.vocabulary.sample import (
-    NOTHING,
     CpuShares,
     Interval,
     IoErrors,
@@ -31,6 +29,7 @@ from openpts.vocabulary.stimulus import (
     Zones,
 )
 from openpts.vocabulary.verdict import Deviation
+from tests.support.interval_samples import interval_of, operation_of, sample_of
 
 HOSTILE = "<b>\"'; DROP TABLE step; #import ü 漢"
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "1 min", "0.4 s", HOSTILE)
@@ -57,53 +56,21 @@ def manifest() -> Manifest:
 
 def operation(block_size_bytes: int, *latencies_ns: int) -> OperationSample:
     """As many I/Os of that size as there are latencies."""
-    histogram = Histogram()
-    for latency_ns in latencies_ns:
-        histogram.record(latency_ns, 1)
-    return OperationSample(
-        len(latencies_ns),
-        len(latencies_ns) * block_size_bytes,
-        sum(latencies_ns),
-        min(latencies_ns),
-        max(latencies_ns),
-        histogram.encode(),
-    )
+    return operation_of([(latency_ns, 1) for latency_ns in latencies_ns], block_size_bytes)
 
 
 def intervals() -> tuple[Interval, ...]:
     return (
-        Interval(
-            index=0,
-            elapsed_ns=10**9,
+        interval_of(
+            0,
             read=operation(4096, 3),
-            write=NOTHING,
             flush=operation(0, 2**40),
             in_flight=128,
             errors=2,
             cpu=CpuShares(0.5, 1.5, 2.5, 10**8),
         ),
-        Interval(
-            index=1,
-            elapsed_ns=10**9,
-            read=operation(4096, 2**60, 2**61),
-            write=NOTHING,
-            in_flight=0,
-            errors=0,
-            cpu=None,
-            temperature_c=71.5,
-            throttled=True,
-        ),
-        Interval(
-            index=2,
-            elapsed_ns=7,
-            read=NOTHING,
-            write=NOTHING,
-            trim=operation(2**30, 2),
-            in_flight=0,
-            errors=0,
-            cpu=None,
-            throttled=False,
-        ),
+        interval_of(1, read=operation(4096, 2**60, 2**61), temperature_c=71.5, throttled=True),
+        interval_of(2, elapsed_ns=7, trim=operation(2**30, 2), throttled=False),
     )
 
 
@@ -117,18 +84,15 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
         block_sizes=(BlockSize(512), BlockSize(4096, 2), BlockSize(2**30)),
         placement=Zones((Zone(1, 25), Zone(2, 75))),
     )
-    return Sample(
-        step=Step.of(stimulus, Duration.seconds(60)),
+    return sample_of(
+        Step.of(stimulus, Duration.seconds(60)),
         state=state,
-        ended_by="duration",
         started_ns=5,
         elapsed_ns=60 * 10**9,
         gap_ns=45_000,
         read=operation(4096, 3, 2**60, 2**61),
-        write=NOTHING,
         trim=operation(2**30, 2),
         flush=operation(0, 2**40),
-        interval_ns=10**9,
         intervals=intervals(),
         cpu=CpuShares(1.5, 2.5, 3.5, 10**9),
         failure=failure,

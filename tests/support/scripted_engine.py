@@ -19,6 +19,7 @@ from openpts.vocabulary.sample import (
     StepState,
 )
 from openpts.vocabulary.stimulus import Step
+from tests.support.interval_samples import sample_of
 
 
 def complete(step: Step) -> Sample:
@@ -28,20 +29,7 @@ def complete(step: Step) -> Sample:
     writes = OperationSample(
         1000, 1000 * step.stimulus.block_size_bytes, 10**6, 1000, 1000, histogram.encode()
     )
-    return Sample(
-        step=step,
-        state=StepState.COMPLETE,
-        ended_by="duration",
-        started_ns=0,
-        elapsed_ns=10**9,
-        gap_ns=0,
-        read=NOTHING,
-        write=writes,
-        interval_ns=10**9,
-        intervals=(),
-        cpu=None,
-        failure=None,
-    )
+    return sample_of(step, write=writes)
 
 
 def complete_with_errors(step: Step) -> Sample:

@@ -34,7 +34,6 @@ from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
-    Interval,
     IoFailure,
     OperationSample,
     Phase,
@@ -45,6 +44,7 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
 from openpts.vocabulary.verdict import Deviation, TrackingVariable
 from openpts_pts.iops import IopsConditions
+from tests.support.interval_samples import interval_of, sample_of
 
 READ_PCTS = (100, 95, 65, 50, 35, 5, 0)
 BLOCK_SIZES = tuple(int(kib * KIB) for kib in (1024, 128, 64, 32, 16, 8, 4, 0.5))
@@ -259,19 +259,13 @@ def step_sample(
     reads = round(ios * read_pct / 100)
     mean_ns = TC * QD * NS_PER_S / iops
     stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, read_pct, TC, QD, RANGE)
-    return Sample(
-        step=Step.of(stimulus, Duration(seconds * NS_PER_S)),
-        state=StepState.COMPLETE,
-        ended_by="duration",
-        started_ns=0,
+    return sample_of(
+        Step.of(stimulus, Duration(seconds * NS_PER_S)),
         elapsed_ns=seconds * NS_PER_S,
         gap_ns=1_000_000,
         read=_operation(reads, block_size_bytes, mean_ns * 0.9, each_stands_for),
         write=_operation(ios - reads, block_size_bytes, mean_ns * 1.1, each_stands_for),
-        interval_ns=NS_PER_S,
-        intervals=(),
         cpu=CpuShares(2.5, 3.1 + read_pct / 60, 7.4, 20 * NS_PER_S),
-        failure=None,
     )
 
 
@@ -306,27 +300,12 @@ def precondition_sample(each_stands_for: int = 1) -> Sample:
     elapsed_ns = round(amount / 2.1e9 * NS_PER_S)
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, TC, QD, RANGE)
     written = _operation(ios, 128 * KIB, 7_900_000, each_stands_for)
-    return Sample(
-        step=Step.of(stimulus, ByteAmount(amount)),
-        state=StepState.COMPLETE,
+    return sample_of(
+        Step.of(stimulus, ByteAmount(amount)),
         ended_by="byte_amount",
-        started_ns=0,
         elapsed_ns=elapsed_ns,
         gap_ns=None,
-        read=NOTHING,
         write=written,
-        interval_ns=NS_PER_S,
-        intervals=(
-            Interval(
-                index=0,
-                elapsed_ns=NS_PER_S,
-                read=NOTHING,
-                write=written,
-                in_flight=TC * QD,
-                errors=0,
-                cpu=None,
-            ),
-        ),
+        intervals=(interval_of(0, write=written, in_flight=TC * QD),),
         cpu=CpuShares(1.0, 2.0, 3.0, 9 * NS_PER_S),
-        failure=None,
     )

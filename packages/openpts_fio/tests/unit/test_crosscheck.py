@@ -33,6 +33,7 @@ from openpts_fio.cli.crosscheck import (
     compare,
     paired_ratio,
 )
+from tests.support.interval_samples import sample_of
 
 
 @dataclass
@@ -65,18 +66,11 @@ class Speed:
             if ios
             else NOTHING
         )
-        return Sample(
-            step=step,
+        return sample_of(
+            step,
             state=StepState.FAILED if self.failure else StepState.COMPLETE,
-            ended_by="duration",
-            started_ns=0,
-            elapsed_ns=10**9,
             gap_ns=None,
             read=read,
-            write=NOTHING,
-            interval_ns=10**9,
-            intervals=(),
-            cpu=None,
             failure=self.failure,
         )
 

@@ -8,20 +8,10 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from openpts._native import Histogram
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, SimulationFacts, TargetFacts, TargetKind
-from openpts.vocabulary.sample import (
-    NOTHING,
-    CpuShares,
-    Interval,
-    IoErrors,
-    IoFailure,
-    OperationSample,
-    Sample,
-    StepState,
-)
+from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, IoErrors, IoFailure, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_io import io_result as io_display
 from openpts_io.io_result import (
@@ -38,46 +28,28 @@ from openpts_io.measure import (
     MeasurementTicked,
     OutstandingIoHangs,
 )
+from tests.support.interval_samples import operation_of, sample_of
 from tests.support.told_run import Clock
 
 STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4096, 70, 4, 32, ActiveRange()), Duration.seconds(2))
 
 
-def operation(latencies_ns: dict[int, int], block_bytes: int = 4096) -> OperationSample:
-    histogram = Histogram()
-    for latency_ns, count in latencies_ns.items():
-        histogram.record(latency_ns, count)
-    ios = sum(latencies_ns.values())
-    return OperationSample(
-        ios=ios,
-        bytes=ios * block_bytes,
-        latency_sum_ns=sum(latency_ns * count for latency_ns, count in latencies_ns.items()),
-        latency_min_ns=min(latencies_ns),
-        latency_max_ns=max(latencies_ns),
-        histogram=histogram.encode(),
-    )
-
-
 # 7000 reads of 100 us, 3000 writes of 300 us, one of which took 10 ms
-READS = operation({100_000: 7000})
-WRITES = operation({300_000: 2999, 10_000_000: 1})
+READS = operation_of([(100_000, 7000)])
+WRITES = operation_of([(300_000, 2999), (10_000_000, 1)])
 INTERVALS = (
     Interval(index=0, in_flight=127, errors=0, elapsed_ns=NS_PER_S, read=READS, write=NOTHING, cpu=None),
     Interval(index=1, in_flight=0, errors=2, elapsed_ns=NS_PER_S, read=NOTHING, write=WRITES, cpu=None),
 )
-SAMPLE = Sample(
-    step=STEP,
-    state=StepState.COMPLETE,
-    ended_by="duration",
+SAMPLE = sample_of(
+    STEP,
     started_ns=5,
     elapsed_ns=2 * NS_PER_S,
     gap_ns=None,
-    interval_ns=NS_PER_S,
     intervals=INTERVALS,
     read=READS,
     write=WRITES,
     cpu=CpuShares(25.0, 50.0, 5.0, 10_000_000),
-    failure=None,
     errors=(IoErrors("write", "Input/output error (os error 5)", 2, (512, 1024)),),
 )
 STARTED = MeasurementStarted(
@@ -162,9 +134,9 @@ def test_nothing_measured_is_null_and_never_zero_latency() -> None:
 
 def test_no_percentile_exceeds_the_exact_maximum() -> None:
     # 116,011,007 ns lies in a bucket that ends above it
-    figures = Figures.of([operation({50_000: 999, 116_011_007: 1})], NS_PER_S)
+    figures = Figures.of([operation_of([(50_000, 999), (116_011_007, 1)])], NS_PER_S)
     assert figures.percentile_ns(99.9) == pytest.approx(50_000, rel=0.001)
-    whole = Figures.of([operation({116_011_007: 1000})], NS_PER_S)
+    whole = Figures.of([operation_of([(116_011_007, 1000)])], NS_PER_S)
     assert whole.percentile_ns(99.9) == 116_011_007
 
 

@@ -30,6 +30,7 @@ from openpts_io.measure import (
     OutstandingIoHangs,
     follow,
 )
+from tests.support.interval_samples import interval_of
 from tests.support.scripted_engine import ScriptedEngine, complete, failed
 
 pytestmark = pytest.mark.on_disk
@@ -40,15 +41,7 @@ STEP = Step.of(STIMULUS, Duration.seconds(1))
 
 def interval(index: int) -> Interval:
     sample = complete(STEP)
-    return Interval(
-        index=index,
-        in_flight=1,
-        errors=0,
-        elapsed_ns=NS_PER_S,
-        read=sample.read,
-        write=sample.write,
-        cpu=None,
-    )
+    return interval_of(index, in_flight=1, read=sample.read, write=sample.write)
 
 
 class WithIntervals(ScriptedEngine):

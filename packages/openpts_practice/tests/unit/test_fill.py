@@ -17,12 +17,13 @@ from openpts.fields.conditions import at_time_scale
 from openpts.units import GB, KIB, MB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
-from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.sample import Interval, OperationSample, Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
 from openpts_practice.fill import IdleTime
 from openpts_practice.fill.results import Returned, Trajectory, course_of, returned
 from openpts_practice.fill.script import REWRITE_STEPS, standard_conditions
 from openpts_practice.fill.script import script as fill_test
+from tests.support.interval_samples import interval_of, sample_of
 from tests.support.player import Drive
 
 CAPACITY_BYTES = 1000 * GB
@@ -165,19 +166,12 @@ def written(amount_bytes: int) -> OperationSample:
 
 
 def step(mb_per_s: float, intervals: tuple[Interval, ...] = ()) -> Sample:
-    return Sample(
-        step=Step.of(STIMULUS, ByteAmount(STEP_BYTES)),
-        state=StepState.COMPLETE,
+    return sample_of(
+        Step.of(STIMULUS, ByteAmount(STEP_BYTES)),
         ended_by="amount",
-        started_ns=0,
         elapsed_ns=round(STEP_BYTES / (mb_per_s * MB) * NS_PER_S),
-        gap_ns=0,
-        interval_ns=NS_PER_S,
         intervals=intervals,
-        failure=None,
-        read=NOTHING,
         write=written(STEP_BYTES),
-        cpu=None,
     )
 
 
@@ -209,18 +203,7 @@ def intervals_of(*rates_mb_per_s: float) -> Sample:
     """A step of a second at each rate."""
     amounts = [round(rate * MB) for rate in rates_mb_per_s]
     whole = step(sum(amounts) / len(amounts) / MB)
-    intervals = tuple(
-        Interval(
-            index=index,
-            elapsed_ns=NS_PER_S,
-            read=NOTHING,
-            write=written(amount),
-            cpu=None,
-            in_flight=0,
-            errors=0,
-        )
-        for index, amount in enumerate(amounts)
-    )
+    intervals = tuple(interval_of(index, write=written(amount)) for index, amount in enumerate(amounts))
     return with_changes(
         whole, elapsed_ns=len(amounts) * NS_PER_S, intervals=intervals, write=written(sum(amounts))
     )
@@ -280,15 +263,7 @@ def test_the_envelope_is_that_of_whole_intervals() -> None:
     lengths = (NS_PER_S, NS_PER_S, NS_PER_S // 2)
     amounts = (450 * MB, 350 * MB, 200 * MB)
     intervals = tuple(
-        Interval(
-            index=index,
-            elapsed_ns=length_ns,
-            read=NOTHING,
-            write=written(amount),
-            cpu=None,
-            in_flight=0,
-            errors=0,
-        )
+        interval_of(index, elapsed_ns=length_ns, write=written(amount))
         for index, (length_ns, amount) in enumerate(zip(lengths, amounts, strict=True))
     )
     (point,) = course_of([step(400, intervals)]).points

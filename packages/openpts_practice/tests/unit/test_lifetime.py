@@ -37,6 +37,7 @@ from openpts_practice.lifetime.results import (
 )
 from openpts_practice.lifetime.script import A_HANDFUL, standard_conditions, without_data
 from openpts_practice.lifetime.script import script as lifetime_test
+from tests.support.interval_samples import sample_of
 from tests.support.player import Drive, Played
 
 CAPACITY_BYTES = 960 * GB
@@ -183,19 +184,12 @@ def test_the_first_failed_io_ends_it(operation) -> None:
 def sample(read_pct: int, length_s: int, amount: int, slowest_ns: int) -> Sample:
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, read_pct, 1, 32, ActiveRange())
     done = OperationSample(10, amount, 10, 1, slowest_ns, b"")
-    return Sample(
-        step=Step.of(stimulus, ByteAmount(amount)),
-        state=StepState.COMPLETE,
+    return sample_of(
+        Step.of(stimulus, ByteAmount(amount)),
         ended_by="amount",
-        started_ns=0,
         elapsed_ns=length_s * NS_PER_S,
-        gap_ns=0,
         read=done if read_pct else NOTHING,
         write=NOTHING if read_pct else done,
-        interval_ns=NS_PER_S,
-        intervals=(),
-        cpu=None,
-        failure=None,
     )
 
 

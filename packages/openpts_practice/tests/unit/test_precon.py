@@ -11,7 +11,7 @@ from openpts.errors import UsageError
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
-from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.sample import OperationSample, Phase, Sample, StepState
 from openpts.vocabulary.stimulus import (
     AccessPattern,
     ActiveRange,
@@ -31,7 +31,7 @@ from openpts_practice.rows.precon.script import script as precon_test
 from openpts_practice.rows.precon.states import analyze_course, reached_at, rounds_of
 from openpts_practice.rows.profiles import BENCHMARKS, SHORT
 from tests.support.findings import findings
-from tests.support.interval_samples import in_turn
+from tests.support.interval_samples import in_turn, sample_of
 from tests.support.made_up_run import made_up_run
 from tests.support.player import Drive, Played
 
@@ -320,19 +320,8 @@ BETWEEN = Step.of(STIMULUS, FirstOf((Duration(2 * MINUTE_NS), ByteAmount(10**12)
 def sample(step: Step, iops: int, seconds: int, **changes: Any) -> Sample:
     ios = iops * seconds
     write = OperationSample(ios, ios * 4 * KIB, ios * 10**6, 10**6, 10**6, b"")
-    return Sample(
-        step=step,
-        state=changes.get("state", StepState.COMPLETE),
-        ended_by="duration",
-        started_ns=0,
-        elapsed_ns=seconds * NS_PER_S,
-        gap_ns=0,
-        read=NOTHING,
-        write=write,
-        interval_ns=NS_PER_S,
-        intervals=(),
-        cpu=None,
-        failure=None,
+    return sample_of(
+        step, state=changes.get("state", StepState.COMPLETE), elapsed_ns=seconds * NS_PER_S, write=write
     )
 
 

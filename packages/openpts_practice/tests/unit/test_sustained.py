@@ -12,7 +12,7 @@ from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.units import GB, GIB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
-from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample
 from openpts.vocabulary.stimulus import (
     AccessPattern,
     ActiveRange,
@@ -31,6 +31,7 @@ from openpts_practice.rows.sustained.results import HELD_INTERVALS, ClaimResult,
 from openpts_practice.rows.sustained.script import script as sustained_test
 from openpts_practice.rows.sustained.script import standard_conditions, supported_on
 from openpts_practice.rows.tables import MeasuredRow
+from tests.support.interval_samples import interval_of, sample_of
 from tests.support.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB
@@ -190,15 +191,7 @@ def pieces(rates: list[float]) -> list[MeasuredInterval]:
     return [
         MeasuredInterval(
             index * NS_PER_S,
-            Interval(
-                index=index,
-                elapsed_ns=NS_PER_S,
-                read=NOTHING,
-                write=OperationSample(round(rate), round(rate) * 4096, 0, 0, 0, b""),
-                cpu=None,
-                in_flight=0,
-                errors=0,
-            ),
+            interval_of(index, write=OperationSample(round(rate), round(rate) * 4096, 0, 0, 0, b"")),
         )
         for index, rate in enumerate(rates)
     ]
@@ -207,19 +200,10 @@ def pieces(rates: list[float]) -> list[MeasuredInterval]:
 def sample(pattern: AccessPattern, size_bytes: int, read_pct: int, ios: int) -> Sample:
     one = OperationSample(ios, ios * size_bytes, NS_PER_S, 1, NS_PER_S, b"") if ios else NOTHING
     reads, writes = (one, NOTHING) if read_pct else (NOTHING, one)
-    return Sample(
-        step=Step.of(Stimulus.of(pattern, size_bytes, read_pct, 1, 32, ActiveRange()), Duration(NS_PER_S)),
-        state=StepState.COMPLETE,
-        ended_by="duration",
-        started_ns=0,
-        elapsed_ns=NS_PER_S,
-        gap_ns=0,
-        interval_ns=NS_PER_S,
-        intervals=(),
-        failure=None,
+    return sample_of(
+        Step.of(Stimulus.of(pattern, size_bytes, read_pct, 1, 32, ActiveRange()), Duration(NS_PER_S)),
         read=reads,
         write=writes,
-        cpu=None,
     )
 
 

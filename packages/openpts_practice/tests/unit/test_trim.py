@@ -5,16 +5,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.latency import Figures, encode_counts
+from openpts.analysis.latency import Figures
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Apply, Purge, ReadTrimmed
-from openpts.vocabulary.sample import NOTHING, OperationSample, Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import ActiveRange, ByteAmount, Duration, FirstOf, FixedRate, Step, Stimulus
 from openpts_practice.trim import AFTER, BEFORE, BESIDE
 from openpts_practice.trim.results import Concurrent, Effect
 from openpts_practice.trim.script import at_scale, points, standard_conditions, supported_on
 from openpts_practice.trim.script import script as trim_test
+from tests.support.interval_samples import operation_of
 from tests.support.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB
@@ -159,13 +160,7 @@ MS = 1_000_000
 
 def times(*counts: tuple[int, int]) -> Figures:
     """So many I/Os of each response time, in a second."""
-    if not counts:
-        return Figures.of([NOTHING], NS_PER_S)
-    ios = sum(count for _, count in counts)
-    latencies = [latency_ns for latency_ns, _ in counts]
-    total_ns = sum(latency_ns * count for latency_ns, count in counts)
-    sample = OperationSample(ios, ios * 4096, total_ns, min(latencies), max(latencies), encode_counts(counts))
-    return Figures.of([sample], NS_PER_S)
+    return Figures.of([operation_of(counts)], NS_PER_S)
 
 
 QUICK = times((100 * US, 10_000))

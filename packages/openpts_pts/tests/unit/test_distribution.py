@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from scipy.special import lambertw
 
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import ActiveRange, Duration, Step, Stimulus
 from openpts.vocabulary.workload import COMPOSITE, WORKLOADS
 from openpts_pts.shared.demand.distribution import (
@@ -26,6 +26,7 @@ from openpts_pts.shared.one_pass import (
     unrest,
     warms_up,
 )
+from tests.support.interval_samples import sample_of
 
 WEIGHTS = (4, 1, 1, 1, 1, 1, 1, 67, 10, 7, 3, 3)
 ZONES = (50, 30, 20)
@@ -37,19 +38,9 @@ def composite(workload: str = "composite") -> Stimulus:
 
 def counted(stimulus: Stimulus | None, sizes: tuple[int, ...] = (), zones: tuple[int, ...] = ()) -> Sample:
     ios = sum(sizes)
-    return Sample(
-        step=Step.of(stimulus, Duration(10**9)),
-        state=StepState.COMPLETE,
-        ended_by="duration",
-        started_ns=0,
-        elapsed_ns=10**9,
-        gap_ns=0,
+    return sample_of(
+        Step.of(stimulus, Duration(10**9)),
         read=OperationSample(ios, ios * 4096, ios, 1, 1, b"") if ios else NOTHING,
-        write=NOTHING,
-        interval_ns=10**9,
-        intervals=(),
-        cpu=None,
-        failure=None,
         ios_by_block_size=sizes,
         ios_by_zone=zones,
     )

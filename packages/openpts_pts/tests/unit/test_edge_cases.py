@@ -9,7 +9,6 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.latency import encode_counts
 from openpts.escaped_text import with_texts
 from openpts.fields.conditions import Conditions, at_time_scale
 from openpts.procedures.registry import PROCEDURES
@@ -17,12 +16,13 @@ from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact, People
-from openpts.vocabulary.sample import NOTHING, OperationSample, Phase
+from openpts.vocabulary.sample import NOTHING, Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts_pages.model import Figure, Report, Table, points_of
 from openpts_pages.pdf import render_pdf
 from openpts_pts.shared.demand.conditions import DemandConditions
 from tests.support.hostile_run import hostile
+from tests.support.interval_samples import operation_of
 from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.player import Rate
 
@@ -83,15 +83,7 @@ def without_half_kib(conditions: Conditions) -> Conditions:
 
 def with_empty_bins(run: Run) -> Run:
     """Histograms of I/Os of 2 us and of 40 s, and of nothing between."""
-    fast, slow = (2_000, 999), (40_000_000_000, 1)
-    measured = OperationSample(
-        ios=fast[1] + slow[1],
-        bytes=1000 * 4096,
-        latency_sum_ns=fast[0] * fast[1] + slow[0] * slow[1],
-        latency_min_ns=fast[0],
-        latency_max_ns=slow[0],
-        histogram=encode_counts([fast, slow]),
-    )
+    measured = operation_of([(2_000, 999), (40_000_000_000, 1)])
     steps = (
         replace(step, sample=replace(step.sample, read=NOTHING, write=measured))
         if step.place.phase is Phase.HISTOGRAM

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from openpts.analysis.latency import ios_needed
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.sample import CpuShares, OperationSample, Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.dirth.script import standard_conditions
 from openpts_pts.shared.demand.results import (
@@ -24,6 +24,7 @@ from openpts_pts.shared.demand.results import (
 from openpts_pts.shared.nines import histogram_ns
 from openpts_pts.tests.unit.trace.scenario import CAPACITY_BYTES, STEADY, play, settling
 from tests import DATA
+from tests.support.interval_samples import sample_of
 from tests.support.made_up_demand import Point
 from tests.support.player import Drive
 from tests.support.table import load
@@ -149,21 +150,12 @@ Model = Callable[[int, OperatingPoint], int]
 
 def measured_at(point: OperatingPoint, iops: int, *, cpu_pct: float | None = 5.0) -> Sample:
     latency_ns = point.toio * NS_PER_S // iops
-    return Sample(
-        step=Step.of(
+    return sample_of(
+        Step.of(
             Stimulus.of(AccessPattern.RANDOM, 8192, 65, point.tc, point.qd, ActiveRange()), Duration(NS_PER_S)
         ),
-        state=StepState.COMPLETE,
-        ended_by="duration",
-        started_ns=0,
-        elapsed_ns=NS_PER_S,
-        gap_ns=0,
         read=OperationSample(iops, iops * 8192, iops * latency_ns, latency_ns, 2 * latency_ns, b""),
-        write=NOTHING,
-        interval_ns=NS_PER_S,
-        intervals=(),
         cpu=None if cpu_pct is None else CpuShares(1, cpu_pct, 2, 3),
-        failure=None,
     )
 
 

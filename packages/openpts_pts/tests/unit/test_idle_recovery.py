@@ -8,10 +8,11 @@ from msgspec.structs import replace as with_changes
 
 from openpts.procedures.kit.steps import THROUGHPUT
 from openpts.units import MB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, OperationSample, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.hir.results import accesses, late_edges, summarize_segment
 from openpts_pts.xsr.report import GroupSummary, analyze_cross_stimulus
+from tests.support.interval_samples import interval_of, sample_of
 
 WRITES = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 4, 32, ActiveRange())
 ON_NS, OFF_NS = 5 * NS_PER_S, 10 * NS_PER_S
@@ -20,19 +21,12 @@ ON_NS, OFF_NS = 5 * NS_PER_S, 10 * NS_PER_S
 def burst(
     started_ns: int, ios: int, *, elapsed_ns: int = ON_NS, mean_ns: int = 1000, mrt_ns: int = 5000
 ) -> Sample:
-    return Sample(
-        step=Step.of(WRITES, Duration(ON_NS)),
-        state=StepState.COMPLETE,
-        ended_by="duration",
+    return sample_of(
+        Step.of(WRITES, Duration(ON_NS)),
         started_ns=started_ns,
         elapsed_ns=elapsed_ns,
         gap_ns=None,
-        read=NOTHING,
         write=OperationSample(ios, 4096 * ios, ios * mean_ns, 1, mrt_ns, b""),
-        interval_ns=NS_PER_S,
-        intervals=(),
-        cpu=None,
-        failure=None,
     )
 
 
@@ -132,31 +126,18 @@ def _writes(ios: int, mean_ns: int) -> OperationSample:
 def group(start_ns: int, rates_mb_per_s: Sequence[int], mean_ns: int = 1000) -> list[Sample]:
     """One step with an interval of a minute for each rate, in I/Os of 1 MB."""
     intervals = tuple(
-        Interval(
-            index=index,
-            elapsed_ns=MINUTE_NS,
-            read=NOTHING,
-            write=_writes(60 * rate, mean_ns),
-            in_flight=0,
-            errors=0,
-            cpu=None,
-        )
+        interval_of(index, elapsed_ns=MINUTE_NS, write=_writes(60 * rate, mean_ns))
         for index, rate in enumerate(rates_mb_per_s)
     )
     return [
-        Sample(
-            step=Step.of(STIMULUS, Duration(len(rates_mb_per_s) * MINUTE_NS)),
-            state=StepState.COMPLETE,
-            ended_by="duration",
+        sample_of(
+            Step.of(STIMULUS, Duration(len(rates_mb_per_s) * MINUTE_NS)),
             started_ns=start_ns,
             elapsed_ns=len(rates_mb_per_s) * MINUTE_NS,
             gap_ns=None,
-            read=NOTHING,
             write=_writes(sum(60 * rate for rate in rates_mb_per_s), mean_ns),
             interval_ns=MINUTE_NS,
             intervals=intervals,
-            cpu=None,
-            failure=None,
         )
     ]
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.sample import OperationSample, Phase, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.shared.saturation import (
     SaturationZones,
@@ -20,7 +20,7 @@ from openpts_pts.shared.saturation import (
     zones_of,
 )
 from openpts_pts.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
-from tests.support.interval_samples import in_turn, step_of
+from tests.support.interval_samples import in_turn, sample_of, step_of
 from tests.support.player import Drive
 
 MINUTE_NS = 60 * NS_PER_S
@@ -174,19 +174,11 @@ STIMULUS = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 32, 32, ActiveRange())
 
 def measured(iops: int, length_ns: int, state: StepState = StepState.COMPLETE) -> Sample:
     ios = iops * length_ns // NS_PER_S
-    return Sample(
-        step=Step.of(STIMULUS, Duration(length_ns)),
+    return sample_of(
+        Step.of(STIMULUS, Duration(length_ns)),
         state=state,
-        ended_by="duration",
-        started_ns=0,
         elapsed_ns=length_ns,
-        gap_ns=0,
-        read=NOTHING,
         write=OperationSample(ios, ios * 4096, ios, 1, 1, b""),
-        interval_ns=NS_PER_S,
-        intervals=(),
-        cpu=None,
-        failure=None,
     )
 
 

@@ -23,16 +23,9 @@ from openpts.analysis.host_limits import (
 from openpts.record.health import TelemetrySeries
 from openpts.runner.step_faults import disturbance_deviations, host_texts
 from openpts.units import NS_PER_S
-from openpts.vocabulary.sample import (
-    CpuShares,
-    OperationSample,
-    Phase,
-    Sample,
-    StepPlace,
-    StepState,
-    StreamSample,
-)
+from openpts.vocabulary.sample import CpuShares, OperationSample, Phase, Sample, StepPlace, StreamSample
 from openpts.vocabulary.stimulus import Duration, Step, Stream
+from tests.support.interval_samples import sample_of
 from tests.support.streams import READER, WRITER
 
 PLACE = StepPlace(1, Phase.ROUND, 1, 0)
@@ -59,19 +52,12 @@ def sample(
         )
         for one in streams
     )
-    return Sample(
-        step=several if streams else single,
-        state=StepState.COMPLETE,
-        ended_by="duration",
-        started_ns=0,
-        elapsed_ns=NS_PER_S,
+    return sample_of(
+        several if streams else single,
         gap_ns=None,
-        interval_ns=NS_PER_S,
-        intervals=(),
         read=read,
         write=nothing,
         cpu=cpu,
-        failure=None,
         slips=slips,
         streams=parts,
     )

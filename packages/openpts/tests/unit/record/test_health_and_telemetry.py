@@ -13,6 +13,7 @@ from openpts.record.reader import Run, read_run, stored_run
 from openpts.record.writer import RunWriter
 from openpts.vocabulary.facts import Fact, HealthReading
 from openpts.vocabulary.sample import NOTHING, Interval, Phase, Sample
+from tests.support.interval_samples import interval_of
 from tests.support.record_parts import manifest, round_place, sample
 from tests.support.vocabulary_values import FLOATS, INTEGERS, TEXTS, values_of
 
@@ -76,17 +77,7 @@ def test_what_comes_with_intervals_stands_among_what_was_sampled() -> None:
     def interval(
         index: int, elapsed_ns: int, temperature_c: float | None, throttled: bool | None
     ) -> Interval:
-        return Interval(
-            index=index,
-            elapsed_ns=elapsed_ns,
-            read=NOTHING,
-            write=NOTHING,
-            in_flight=0,
-            errors=0,
-            cpu=None,
-            temperature_c=temperature_c,
-            throttled=throttled,
-        )
+        return interval_of(index, elapsed_ns=elapsed_ns, temperature_c=temperature_c, throttled=throttled)
 
     second = 10**9
     intervals = (

@@ -4,27 +4,15 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.units import KIB
-from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from tests.support.interval_samples import sample_of
 
 STEP = Step.of(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 65, 1, 1, ActiveRange()), Duration.seconds(2))
 
 
 def sample(read: OperationSample, write: OperationSample, elapsed_ns: int = 2 * 10**9) -> Sample:
-    return Sample(
-        step=STEP,
-        state=StepState.COMPLETE,
-        ended_by="duration",
-        started_ns=0,
-        elapsed_ns=elapsed_ns,
-        gap_ns=None,
-        read=read,
-        write=write,
-        interval_ns=10**9,
-        intervals=(),
-        cpu=None,
-        failure=None,
-    )
+    return sample_of(STEP, elapsed_ns=elapsed_ns, gap_ns=None, read=read, write=write)
 
 
 @pytest.mark.proves("PTS-TOOL-11")

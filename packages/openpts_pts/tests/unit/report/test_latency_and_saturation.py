@@ -6,7 +6,6 @@ from fractions import Fraction
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.latency import encode_counts
 from openpts.fields.conditions import Conditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
@@ -14,10 +13,11 @@ from openpts.report.build import build_report
 from openpts.report.run_part import summarize
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.sample import NOTHING, OperationSample, Phase, StepState
+from openpts.vocabulary.sample import NOTHING, Phase, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_pages.model import Figure, Report, Verdict, points_of
+from tests.support.interval_samples import operation_of
 from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run
 from tests.support.page_transcript import transcript_of
 
@@ -135,15 +135,7 @@ def test_minutes_stand_at_their_time_their_gigabytes_and_their_fills() -> None:
 
 def with_few_ios(run: Run, read_pct: int) -> Run:
     """The run with 2,400 I/Os in each Round of 4 KiB at a mix: 100 us all, but the slowest three of 1 ms."""
-    slow, fast = 3, 2_397
-    measured = OperationSample(
-        ios=slow + fast,
-        bytes=(slow + fast) * 4096,
-        latency_sum_ns=slow * 1_000_000 + fast * 100_000,
-        latency_min_ns=100_000,
-        latency_max_ns=1_000_000,
-        histogram=encode_counts([(100_000, fast), (1_000_000, slow)]),
-    )
+    measured = operation_of([(100_000, 2_397), (1_000_000, 3)])
     steps = []
     for step in run.steps:
         stimulus = step.sample.step.stimulus

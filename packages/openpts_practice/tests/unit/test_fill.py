@@ -19,7 +19,6 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.sample import Interval, OperationSample, Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
-from openpts_practice.fill import IdleTime
 from openpts_practice.fill.results import Returned, Trajectory, course_of, returned
 from openpts_practice.fill.script import REWRITE_STEPS, standard_conditions
 from openpts_practice.fill.script import script as fill_test
@@ -147,14 +146,6 @@ def test_a_time_scale_shortens_idle_times_and_bursts_but_no_amount() -> None:
     assert [time.idle_ns for time in short.idle_times] == [0, NS_PER_S // 2, 5 * NS_PER_S, 30 * NS_PER_S]
     assert short.burst_ns == NS_PER_S // 2
     assert short.rewrite_pct == 5
-
-
-@pytest.mark.parametrize(
-    ("idle_s", "text"),
-    [(0, "0 s"), (30, "30 s"), (0.5, "0.5 s"), (300, "5 min"), (90, "90 s"), (1800, "30 min")],
-)
-def test_idle_times_in_words(idle_s, text) -> None:
-    assert str(IdleTime(round(idle_s * NS_PER_S))) == text
 
 
 STEP_BYTES = 1000 * MB

@@ -26,8 +26,8 @@ from openpts.vocabulary.stimulus import (
 )
 from openpts_practice.rows.conditions import FreeSpace
 from openpts_practice.rows.precon import DriveState, PreconConditions
-from openpts_practice.rows.precon.script import order_of, standard_conditions, supported_on
 from openpts_practice.rows.precon.script import script as precon_test
+from openpts_practice.rows.precon.script import standard_conditions, supported_on
 from openpts_practice.rows.precon.states import analyze_course, reached_at, rounds_of
 from openpts_practice.rows.profiles import BENCHMARKS, SHORT
 from tests.support.findings import findings
@@ -216,15 +216,6 @@ def test_without_reconditioning_rows_follow_one_another() -> None:
         "conditioning 1: SEQ 128 KiB 0/100 0.00859",
         "conditioning 2: SEQ 128 KiB 0/100 2",
     ]
-
-
-@pytest.mark.parametrize("state", list(DriveState))
-def test_reads_come_first_and_no_row_is_lost(state) -> None:
-    order = order_of(SHORT.rows, state)
-    assert sorted(order) == list(range(len(SHORT.rows)))
-    mixes = [SHORT.rows[place].read_pct for place in order]
-    assert mixes[:3] == [100] * 3
-    assert max(mixes[3:]) < 100
 
 
 @pytest.mark.proves("LSI-PRE-01")

@@ -1,12 +1,10 @@
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.verdict import Deviation
-from openpts_pages.model import Verdict
 from openpts_pts.conformance.conformance import standing_of
 
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "60 s per step", "2 s per step", "caches weigh more")
@@ -62,19 +60,6 @@ def test_conformant_only_with_an_empty_ledger(reports, golden) -> None:
     assert standing_of(stopped).bottom_line == golden
 
 
-def test_how_the_run_ended_is_one_sentence(reports) -> None:
-    manifest = read_run(reports.folder("steady")).manifest
-    assert state_sentence(manifest) == "The run was completed."
-    stopped = replace(manifest, state=RunState.INTERRUPTED, state_reason="stopped by the operator")
-    assert state_sentence(stopped) == "The run was interrupted before its end: stopped by the operator."
-
-
-def test_the_ledger_is_printed(reports) -> None:
-    assert "conformance-ledger" not in reports("steady").tables()
-    row = reports("hostile").tables()["conformance-ledger"].rows[0]
-    assert len(row.cells) == 4
-
-
 def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports, golden) -> None:
     run = read_run(reports.folder("simulated"))
     assert run.ledger[0].rule_id == "PTS-GEN-05"
@@ -89,14 +74,3 @@ def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(report
     standing = standing_of(unsigned)
     assert not standing.conformant
     assert standing.bottom_line == golden
-
-
-def test_the_report_counts_requirements(reports) -> None:
-    requirements = standing_of(read_run(reports.folder("steady"))).requirements
-    texts = [
-        block.text
-        for page in reports("steady").pages()
-        for block in page.blocks
-        if isinstance(block, Verdict)
-    ]
-    assert any(text.startswith(requirements) for text in texts)

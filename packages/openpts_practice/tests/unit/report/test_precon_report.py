@@ -5,15 +5,12 @@ from msgspec.structs import replace as with_changes
 
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
-from openpts.report.build import build_report
-from openpts_pages.model import Report, Verdict
 from openpts_practice.rows.precon import DriveState
 from openpts_practice.rows.precon.report import report as content_of
 from openpts_practice.rows.precon.states import comparisons_of
 from openpts_practice.tests.unit.report.known_drives import ByState, several_benchmarks
 from tests.support.made_up_run import made_up_run
 
-DATE = "2026-02-03T04:05:06Z"
 FRESH, SEQUENTIAL, RANDOM = DriveState
 
 
@@ -22,10 +19,6 @@ def run() -> Run:
         return with_changes(conditions, steady_after_drive_fills=1)
 
     return made_up_run("precon", rate=ByState(), adjust=sooner)
-
-
-def report() -> Report:
-    return build_report(run(), DATE)
 
 
 def test_what_was_written_before_a_row_is_told() -> None:
@@ -44,15 +37,6 @@ def test_what_was_written_before_a_row_is_told() -> None:
     # random rows keep the random state, so the sequential row comes last
     random = comparison.rows[RANDOM]
     assert random[1].written_before_bytes == mixed + 2 * 30 * 50_000 * 4096
-    order = [row.head.text for row in report().tables()["precon-order-table"].rows]
-    assert order[:5] == [
-        "FOB: SEQ 128 KiB QD32 R",
-        "FOB: RND 4 KiB QD32 R",
-        "FOB: RND 4 KiB QD1 R",
-        "FOB: SEQ 128 KiB QD32 W",
-        "FOB: RND 4 KiB QD32 R70",
-    ]
-    assert order[-1] == "After RND: SEQ 128 KiB QD32 W"
 
 
 def test_figures_for_machines() -> None:
@@ -84,13 +68,3 @@ def test_times_that_grow_are_factors_and_each_benchmark_has_its_times() -> None:
     assert starts == sorted(starts)
     assert all(start < end for start, end in zip(starts, ends, strict=True))
     assert all(end <= start for end, start in zip(ends, starts[1:], strict=False))
-    words = [
-        block.text
-        for page in build_report(several_benchmarks(), DATE).pages()
-        for block in page.blocks
-        if isinstance(block, Verdict) and block.text.startswith("Mine, entropy 100 %")
-    ]
-    assert words[0] == (
-        "Mine, entropy 100 %, after preconditioning: up to 5.00 times as long "
-        "(Random 4K T1 QD1 Write after RND, 0.0250 to 0.125 ms)."
-    )

@@ -202,44 +202,8 @@ def _values(roots: SystemRoots, disk_number: str | None = None) -> dict[str, str
     return {key: fact.value for key, fact in facts.items()}
 
 
-def test_a_server_on_which_processors_differ(server) -> None:
-    assert _values(server, "259:0") == {
-        "governor": "performance (3 of 4), powersave (1 of 4)",
-        "energy_preference": "performance",
-        "p_states": "1,500 to 3,250 MHz of 1,500 to 3,799 MHz (amd-pstate-epp)",
-        "turbo": "on",
-        "smt": "on",
-        "c_states": "down to C1, 1 us to wake, deeper states are off (1 of 2), "
-        "down to C2, 800 us to wake (1 of 2)",
-        "mitigations": "on (1 mitigated, 1 vulnerable)",
-        "thp": "always",
-        "numa_balancing": "1",
-        "swappiness": "60",
-        "load": "0.25 0.50 1.75",
-        "pressure": "cpu 0.12 %, io 0.00 %, memory 1.50 %",
-        # 1953125 kB are 2.0 GB, 976562 of them free
-        "swap": "1.0 GB in use of 2.0 GB",
-        "power_supply": None,
-        "power_profile": None,
-        "display": "none connected",
-        "sleep": "never: the kernel can't",
-        "thermal": "throttled 3 times since the start",
-        "virtualization": "none seen",
-        "container": "none seen",
-        "io_limit": "io.max 259:0 wbps=104857600 (system.slice)",
-        "cpu_limit": "none",
-        "clock_source": "tsc",
-        "indexers": "none seen",
-        "scanners": "none seen",
-        "drive_monitor": "smartd",
-        "tuning_services": "none seen",
-        "cron": "cron with 2 jobs of the system",
-        "irqbalance": "running",
-        "scans": "md7 check 25 %",
-        "trim_timer": "stopped, or not there",
-        "updates": "stopped, or not there",
-        "maintenance": "stopped, or not there",
-    }
+def test_a_server_on_which_processors_differ(server, golden) -> None:
+    assert _values(server, "259:0") == golden
 
 
 def test_without_a_disk_the_limits_of_all_count(server) -> None:

@@ -40,52 +40,15 @@ from openpts_fio.tests.unit.engine.steps import (
     SECOND,
     job,
     options,
-    sections,
     step_job,
     stimulus,
     threads,
 )
 
 
-def test_the_whole_text() -> None:
+def test_the_whole_text(golden) -> None:
     text = job(stimulus(tc=2, qd=32, read=65, write=35), Duration(1_500_000_000))
-    assert (
-        text
-        == f"""[global]
-filename=/proc/self/fd/7
-allow_file_create=0
-invalidate=0
-direct=1
-ioengine=io_uring
-thread=1
-norandommap=1
-randrepeat=0
-randseed={sections(text)["global"]["randseed"]}
-random_generator=tausworthe64
-scramble_buffers=0
-lat_percentiles=1
-clat_percentiles=0
-registerfiles=1
-
-[job]
-rw=randrw
-rwmixread=65
-bs=4096
-iodepth=32
-iodepth_batch_submit=8
-iodepth_batch_complete_min=1
-iodepth_batch_complete_max=32
-fixedbufs=1
-blockalign=4096
-refill_buffers=1
-offset=0
-size=67108864
-runtime=1500000us
-time_based=1
-numjobs=2
-
-"""
-    )
+    assert text == golden
 
 
 @pytest.mark.parametrize(
@@ -172,7 +135,7 @@ def test_a_ramp_comes_before_the_duration() -> None:
 READS, WRITES = stimulus(tc=2, qd=4), stimulus(sizes=65536, random_pct=0, write=1)
 
 
-def test_the_text_of_several_streams() -> None:
+def test_the_text_of_several_streams(golden) -> None:
     found = step_job(
         Step(
             (
@@ -190,52 +153,7 @@ def test_the_text_of_several_streams() -> None:
         )
     )
     _, _, found = found.partition("clat_percentiles=0\n")
-    assert (
-        found
-        == """registerfiles=1
-iodepth_batch_complete_min=1
-offset=0
-size=67108864
-
-[reader]
-rw=randread
-bs=4096
-iodepth=4
-iodepth_batch_submit=4
-iodepth_batch_complete_max=4
-fixedbufs=1
-blockalign=4096
-runtime=2000000us
-time_based=1
-numjobs=2
-
-[log writer]
-rw=write
-bs=65536
-iodepth=1
-iodepth_batch_submit=1
-iodepth_batch_complete_max=1
-fixedbufs=1
-refill_buffers=1
-startdelay=250000us
-prioclass=2
-prio=3
-runtime=1750000us
-number_ios=20
-io_size=1310720
-
-[job3]
-rw=randtrim
-bs=4096
-iodepth=1
-iodepth_batch_submit=1
-iodepth_batch_complete_max=1
-blockalign=4096
-runtime=1000000us
-time_based=1
-
-"""
-    )
+    assert found == golden
 
 
 @pytest.mark.parametrize(

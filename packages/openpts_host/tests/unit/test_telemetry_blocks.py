@@ -54,25 +54,13 @@ def sentences(found: tuple[Block, ...]) -> dict[str, str]:
     return {block.text: block.tone for block in found if isinstance(block, Verdict)}
 
 
-@pytest.mark.parametrize(
-    ("name", "heading"),
-    [
-        ("temperature_c", "Temperature (°C)"),
-        ("temperature_sensor_1_c", "Temperature, sensor 1 (°C)"),
-        ("cpu_engine_busy_pct", "The engine's processors, busy (%)"),
-        ("cpu_all_lowest_clock_mhz", "All processors, lowest clock (MHz)"),
-        ("others_read_bytes_per_s", "Other drives, read (MB/s)"),
-        ("others_ios_per_s", "Other drives (I/Os per s)"),
-        ("interrupts_per_s", "Interrupts (1/s)"),
-        ("power_package_0_dram_w", "Power, package 0 dram (W)"),
-        ("link_gt_per_s", "PCIe link (GT/s)"),
-        ("link_width", "PCIe link, width"),
-        ("aer_port_fatal_errors", "PCIe errors, port, fatal errors"),
-        ("something new", "Something new"),
-    ],
-)
-def test_names_become_words_with_their_unit(name, heading) -> None:
-    assert quantity(name).heading == heading
+def test_names_become_words_with_their_unit(golden) -> None:
+    names = (
+        *("temperature_c", "temperature_sensor_1_c", "cpu_engine_busy_pct", "cpu_all_lowest_clock_mhz"),
+        *("others_read_bytes_per_s", "others_ios_per_s", "interrupts_per_s", "power_package_0_dram_w"),
+        *("link_gt_per_s", "link_width", "aer_port_fatal_errors", "something new"),
+    )
+    assert {name: quantity(name).heading for name in names} == golden
 
 
 def test_the_mean_counts_each_value_for_as_long_as_it_held() -> None:

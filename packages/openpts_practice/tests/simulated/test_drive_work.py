@@ -20,7 +20,6 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
-from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_pages.model import Verdict
 from openpts_practice.fill import FillConditions
 from tests.support.one_point import run_one_point
@@ -172,14 +171,6 @@ def test_the_end_of_the_cache_is_a_dip_that_lasts(fill: Run, golden: Golden) -> 
     first, *_ = tables["fill-dips"].rows
     assert first.cells[0].text.startswith("Fill 1")
     assert first.cells[-1].text == golden
-
-
-def test_pages_and_comparison_have_the_measures(fill: Run) -> None:
-    tables = build_report(fill, default_date(fill)).tables()
-    assert {"fill-energy", "fill-media-writes-loads", "fill-media-writes-rests"} <= set(tables)
-    (test,) = compare_runs([NamedRun(fill, "one"), NamedRun(fill, "two")]).tests
-    keys = {one.key for one in test.contenders[0].runs[0].key_values}
-    assert {"energy.loads.mean_w", "energy.idle.mean_w", "media.write_amplification"} <= keys
 
 
 def test_a_record_without_meter_and_counters_has_none_of_the_pages(fill: Run) -> None:

@@ -88,16 +88,8 @@ def test_the_report_has_a_row_for_each_five_per_cent_of_wear(worn: Run) -> None:
     # a stretch ends with the cycle that passes the step; the last ones are what is left of the drive
     assert all(5 - cycle <= step <= 5 + 2 * cycle for step in steps[:-2])
     assert rows[-1].cells[4].value == 1
-    figures = {figure.id: figure for figure in report.figures()}
-    assert {figures[f"lifetime-{key}"].zoom_group for key in ("write", "read", "seconds", "wear")} == {
-        "lifetime"
-    }
-    assert [rule.label for rule in figures["lifetime-write"].rules] == ["first failed write"]
-    assert figures["lifetime-read"].rules == ()
-    assert {series.label for series in figures["lifetime-forecast-plot"].series} >= {
-        "Least squares",
-        "Measured",
-    }
+    rules = {figure.id: [rule.label for rule in figure.rules] for figure in report.figures()}
+    assert (rules["lifetime-write"], rules["lifetime-read"]) == (["first failed write"], [])
 
 
 @pytest.mark.parametrize(

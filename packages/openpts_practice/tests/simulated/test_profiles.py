@@ -119,25 +119,6 @@ def test_passes_that_lie_apart_are_not_shown_without_a_word(tmp_path: Path, gold
     assert [cell.note for cell in row.cells] == golden
 
 
-def test_the_default_profiles_of_a_client_drive(tmp_path: Path) -> None:
-    run = run_whole("benchmarks", DriveClass.CLIENT, tmp_path / "run")
-    assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
-    benchmarks = {one["benchmark"]: one for one in summarize(run)["benchmarks"]}
-    assert list(benchmarks) == ["crystaldiskmark", "as-ssd", "solidigm-low"]
-    rows = {(row["name"], row["read_pct"]): row["shown"][0] for row in benchmarks["crystaldiskmark"]["rows"]}
-    assert rows["SEQ1M Q8T1", 100]["value"] > rows["SEQ1M Q1T1", 100]["value"]
-    assert rows["RND4K Q32T1", 100]["value"] > 3 * rows["RND4K Q1T1", 100]["value"]
-    assert all(shown["min"] <= shown["median"] <= shown["max"] == shown["value"] for shown in rows.values())
-    assert benchmarks["as-ssd"]["score"]["total"] > 0
-    pauses = [
-        step.sample.elapsed_ns for step in run.phase(Phase.PROFILE) if step.sample.step.stimulus is None
-    ]
-    # seven between the rows of the first benchmark, three between those of the last
-    assert pauses == [5 * NS_PER_S] * 10
-    pages = {page.id for page in build_report(run, default_date(run)).pages() if page.mandatory}
-    assert pages >= {f"benchmarks-{n}{page}" for n in (1, 2, 3) for page in ("", "-definition")}
-
-
 def small(conditions: Conditions) -> Conditions:
     """A drive of 256 MiB is written full in seconds."""
     assert isinstance(conditions, PreconConditions)

@@ -205,14 +205,15 @@ class Cycle(Struct, frozen=True):
         """MB/s of all rounds (8.3.3, 8.3.4)."""
         size = format_block_size(self.size_bytes).replace(" ", "")
         name = plot.named(self.prefix, f"Throughput Test - SS Convergence - {what} {size}")
+        if self.results.rounds and self.point(read_pct) not in self.results.cells:
+            return page(name, Verdict(f"{what}s of {self.title} were not measured in this run.", "fail"))
         limit = interface_limit(self.run.manifest)
         return convergence_page(self.results, name, [self.point(read_pct)], THROUGHPUT, limit=limit)
 
     def write_window(self) -> Page:
         """The window with the determination data of the writes, which decide (8.3.5, 8.3.6)."""
-        name = _WINDOW.named(
-            self.prefix, f"Steady State Measurement Window - SEQ/{format_block_size(self.size_bytes)}"
-        )
+        title = f"Steady State Measurement Window - SEQ/{format_block_size(self.size_bytes)}"
+        name = _WINDOW.named(self.prefix, title)
         if not self.results.conditions.tracking:
             return page(name, Verdict(f"Writes of {self.title} were not tracked in this run.", "fail"))
         record = words.verification_record(self.results, "8.3.5")

@@ -246,6 +246,14 @@ def test_writes_decide_and_reads_are_shown(golden) -> None:
     assert never.sections[1].alerts == ()
 
 
+def test_reads_that_are_not_measured_have_a_reason_and_no_plot() -> None:
+    report = report_of(made_up_run("tp", adjust=lambda conditions: replace(conditions, read_pcts=(0,))))
+    for kib in (128, 1024):
+        assert sentences(report, f"tp-{kib}-read") == f"Reads of SEQ {kib} KiB were not measured in this run."
+        _, absent = report.tables()[f"tp-{kib}-table"].rows[0].cells
+        assert absent.value is None
+
+
 @pytest.mark.proves("PTS-TP-02", "PTS-TP-17..18", "PTS-TP-24..25", "PTS-TP-27", "PTS-TP-31..32")
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_on_the_pages(transcript, case) -> None:

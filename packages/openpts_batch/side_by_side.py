@@ -32,7 +32,7 @@ from openpts.record.batch import DONE, Batch, BatchEntry, Neighbor, folder_word
 from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest
 from openpts.run_folder_files import open_file, open_to_append
-from openpts.runner.event_lines import EventLine, ProgramEnded
+from openpts.runner.event_lines import ProgramEnded, event_of
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.facts import Scenario
@@ -243,7 +243,6 @@ class SideBySide(Executor):
     _running: dict[int, _Process] = field(default_factory=dict)
     _said: SimpleQueue[tuple[int, bytes]] = field(default_factory=SimpleQueue)
     _next_start_s: float = 0.0
-    _decoder: msgspec.json.Decoder[EventLine] = field(default_factory=lambda: msgspec.json.Decoder(EventLine))
 
     def _carry_out(self) -> None:
         self.locate(measured=True)
@@ -382,8 +381,7 @@ class SideBySide(Executor):
             while True:
                 index, raw = self._said.get(timeout=timeout_s)
                 timeout_s = 0.0
-                with suppress(msgspec.MsgspecError):  # the beginning of a line, of a run that was killed
-                    line = self._decoder.decode(raw)
+                if (line := event_of(raw)) is not None:
                     if isinstance(line, ProgramEnded) and index in self._running:
                         self._running[index].error = line.error
                     self.listener(EntryOutput(index, line))

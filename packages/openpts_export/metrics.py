@@ -22,14 +22,13 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from openpts.analysis.latency import Figures
 from openpts.engine.contract import EngineProgress
 from openpts.errors import UsageError
 from openpts.output_files import refuse_other_kind, refuse_run_folder
 from openpts.record.manifest import ELSEWHERE, RunState
 from openpts.runner import event_lines as lines
 from openpts.runner import events
-from openpts.runner.event_stream import PERCENTILES, RecentRate
+from openpts.runner.event_stream import PERCENTILES, RecentRate, operation_lines
 from openpts.runner.events import Event
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import fact_of
@@ -146,15 +145,13 @@ def _response_times(target: str, step: Sample) -> Iterator[Metric]:
     times = GaugeMetricFamily(f"{name}_seconds", "Of the last step.", labels=[*labels, "percentile"])
     mean = GaugeMetricFamily(f"{name}_mean_seconds", "Mean of the last step.", labels=labels)
     most = GaugeMetricFamily(f"{name}_max_seconds", "Maximum of the last step.", labels=labels)
-    for kind, operation in step.operations.items():
-        if not operation.ios or operation.latency_max_ns is None:
+    for kind, operation in operation_lines(step, PERCENTILES).items():
+        if operation.latency_mean_ns is None or operation.latency_max_ns is None:
             continue
-        figures = Figures.of([operation], step.elapsed_ns)
-        mean.add_metric([target, kind], operation.latency_sum_ns / operation.ios / NS_PER_S)
+        mean.add_metric([target, kind], operation.latency_mean_ns / NS_PER_S)
         most.add_metric([target, kind], operation.latency_max_ns / NS_PER_S)
-        for percentile in PERCENTILES:
-            if (value_ns := figures.percentile_ns(percentile)) is not None:
-                times.add_metric([target, kind, f"{percentile:.10g}"], value_ns / NS_PER_S)
+        for name, value_ns in operation.percentiles_ns.items():
+            times.add_metric([target, kind, name.removeprefix("p")], value_ns / NS_PER_S)
     yield from (times, mean, most)
 
 

@@ -26,11 +26,10 @@ from ocptv.output.objects import (
 from ocptv.output.run import TestRun
 from ocptv.output.step import TestStep
 
-from openpts.analysis.latency import Figures
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError
 from openpts.runner import event_lines as lines
 from openpts.runner import events
-from openpts.runner.event_stream import PERCENTILES
+from openpts.runner.event_stream import PERCENTILES, operation_lines
 from openpts.runner.events import Event
 from openpts.runner.step_faults import failed_io_text, hang_text, standstill_text
 from openpts.units import NS_PER_S
@@ -142,9 +141,7 @@ class OcpDiagStream(Struct):
 
     @_hear.register
     def _(self, event: events.StepsStarted) -> None:
-        apply = event.apply
-        cycle = f"cycle {event.cycle}, " if event.cycle > 1 else ""
-        self._begin_step(f"{cycle}{phase_text(apply.phase, apply.number)}")
+        self._begin_step(phase_text(event.apply.phase, event.apply.number, event.cycle))
 
     @_hear.register
     def _(self, event: events.StepFinished) -> None:
@@ -320,13 +317,9 @@ def _list_figures(sample: Sample) -> Iterable[tuple[str, float, str]]:
     if sample.ios:
         yield "IOPS", sample.iops, "IO/s"
         yield "throughput", sample.bandwidth_bytes_per_s, "B/s"
-    for kind, operation in sample.operations.items():
-        if not operation.ios:
-            continue
-        figures = Figures.of([operation], sample.elapsed_ns)
-        yield f"{kind} response time, mean", operation.latency_sum_ns / operation.ios, "ns"
-        for percentile in PERCENTILES:
-            if (value_ns := figures.percentile_ns(percentile)) is not None:
-                yield f"{kind} response time, P{percentile:.10g}", value_ns, "ns"
+    for kind, operation in operation_lines(sample, PERCENTILES).items():
+        yield f"{kind} response time, mean", operation.latency_mean_ns or 0.0, "ns"
+        for name, value_ns in operation.percentiles_ns.items():
+            yield f"{kind} response time, {name.upper()}", value_ns, "ns"
         if operation.latency_max_ns is not None:
             yield f"{kind} response time, maximum", operation.latency_max_ns, "ns"

@@ -72,13 +72,11 @@ def _shown_run(folder: Path) -> Path | None:
 def _show(folder: Path) -> None:
     from openpts.cli.standard_streams import can_be_drawn_over  # noqa: PLC0415 help needs nothing that runs
     from openpts.errors import UsageError  # noqa: PLC0415 likewise
-    from openpts_watch.runs_here import EventsFile, SeenRun, state_of  # noqa: PLC0415 likewise
+    from openpts_watch.runs_here import seen_in, state_of  # noqa: PLC0415 likewise
     from openpts_watch.words import block  # noqa: PLC0415 likewise
 
     if not can_be_drawn_over(sys.stdout):
-        seen, file = SeenRun(), EventsFile(folder)
-        while seen.take(file.new_lines()):
-            pass
+        seen = seen_in(folder)
         for line in block(seen, state_of(folder, seen)):
             click.echo(line)
         return
@@ -128,7 +126,7 @@ def _stop(folder: Path) -> None:
     from openpts.record.manifest import RunState  # noqa: PLC0415 help needs nothing that runs
     from openpts.system_files import SystemRoots  # noqa: PLC0415 likewise
     from openpts.units import NS_PER_S, format_duration  # noqa: PLC0415 likewise
-    from openpts_watch.runs_here import EventsFile, SeenRun, state_of  # noqa: PLC0415 likewise
+    from openpts_watch.runs_here import seen_in, state_of  # noqa: PLC0415 likewise
     from openpts_watch.stop_run import process_of  # noqa: PLC0415 likewise
 
     began_s = time.monotonic()
@@ -138,9 +136,7 @@ def _stop(folder: Path) -> None:
         while not process.has_ended(_PATIENCE_S):
             waited = format_duration(round((time.monotonic() - began_s) * NS_PER_S))
             click.echo(f"waiting for {waited}")
-    seen, file = SeenRun(), EventsFile(folder, ends_only=True)
-    while seen.take(file.new_lines()):
-        pass
+    seen = seen_in(folder, ends_only=True)
     state = RunState.INTERRUPTED if seen.run is None else state_of(folder, seen)  # a batch has no events
     hint = "" if state is RunState.COMPLETE else f": `openpts resume {folder}` continues it"
     click.echo(f"{folder} is {state}{hint}")

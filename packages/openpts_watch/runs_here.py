@@ -6,7 +6,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from msgspec import Struct, field
 
 from openpts.errors import NONSENSE, RecordError, failing_as
@@ -17,7 +16,7 @@ from openpts.record.reader import read_manifest
 from openpts.record.writer import DATABASE_NAME, EVENTS_NAME
 from openpts.run_folder_files import open_file
 from openpts.runner import event_lines as lines
-from openpts.runner.event_lines import EventLine
+from openpts.runner.event_lines import EventLine, event_of
 from openpts.system_files import SystemRoots
 from openpts.units import format_duration
 from openpts.vocabulary.document import Document
@@ -266,7 +265,6 @@ class EventsFile(Struct):
     folder: Path
     ends_only: bool = False
     _offset: int = 0
-    _decoder: msgspec.json.Decoder[EventLine] = field(default_factory=lambda: msgspec.json.Decoder(EventLine))
 
     def new_lines(self) -> Iterator[EventLine]:
         """All whole lines, or the next megabytes of them. Raises RecordError if the file can't be read."""
@@ -275,9 +273,7 @@ class EventsFile(Struct):
                 content = self._content()
             except FileNotFoundError:
                 return
-        for line in content.splitlines():
-            with suppress(ValueError, RecursionError):  # kinds of later versions, what is no UTF-8
-                yield self._decoder.decode(line)
+        yield from (line for text in content.splitlines() if (line := event_of(text)) is not None)
 
     def _content(self) -> bytes:
         with open_file(self.folder, EVENTS_NAME) as file:
@@ -292,6 +288,14 @@ class EventsFile(Struct):
                 file.readline()
                 self._offset = file.tell()
         return content
+
+
+def seen_in(folder: Path, *, ends_only: bool = False) -> SeenRun:
+    """The run in a folder as its events are by now. Raises RecordError."""
+    seen, file = SeenRun(), EventsFile(folder, ends_only)
+    while seen.take(file.new_lines()):
+        pass
+    return seen
 
 
 RUNS: Final = Path("openpts-runs")
@@ -375,11 +379,10 @@ def _listed(folder: Path) -> Iterator[ListedRun]:
                         reason=entry.reason,
                     )
         return
-    seen = SeenRun()
-    file = EventsFile(folder, ends_only=True)
-    with suppress(RecordError):
-        while seen.take(file.new_lines()):
-            pass
+    try:
+        seen = seen_in(folder, ends_only=True)
+    except RecordError:
+        seen = SeenRun()
     if seen.run is None:
         yield from _without_events(folder)
         return

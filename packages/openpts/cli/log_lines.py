@@ -1,6 +1,6 @@
 """What happens in a run, said in lines."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from pkgutil import resolve_name
 from typing import Any, Final
@@ -43,6 +43,7 @@ from openpts.runner.step_faults import HANG_NS, capped_streams, hang_text, stand
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
 from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_words
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
+from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.power import Cut, losses_text
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply, Outcome
@@ -246,9 +247,9 @@ _ANNOUNCED: Final = frozenset(
 
 def event_lines(event: Event, progress: RunProgress) -> list[str]:
     """What an event says in words; nothing for those that only move a bar."""
+    if (text_of := _TEXTS.get(type(event))) is not None:
+        return [text_of(event)]
     match event:
-        case Note(text=text):
-            return [text]
         case RunStarted(folder, manifest, plan, resumes_at, host_limits, preparations):
             return [
                 _order_line(manifest, plan),
@@ -261,13 +262,6 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
             return [progress.phase]
         case PurgeFinished(report):
             return list(purge_lines(report))
-        case RecordDelayed(folder, reason):
-            return [
-                f"can't write the record in {folder}: {reason}; the run pauses before the next steps until "
-                "it can: free space or make it writable, or stop the run"
-            ]
-        case RunGoesOn(paused_ns):
-            return [f"the record is written again: the run goes on after {format_duration(paused_ns)}"]
         case RunEnded():
             return [_end_line(event), *_simulated_lines(progress)]
         case _:
@@ -277,19 +271,12 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
 def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     lines = []
     match event:
-        case DeviationFound(rule_id=rule_id, required=required, used=used):
-            lines = [f"deviation {rule_id}: required {required}; used {used}"]
-        case IoHangs() | HostStalled() | HostLimited():
-            lines = _disturbance_lines(event)
+        case HostLimited(place, new=new, evidence=evidence) if new:
+            lines = [f"{host_limit_text(new, evidence_words(evidence))}, in {place}"]
         case StepsStarted(_, apply) if apply.phase in _ANNOUNCED and not progress.phase_ns:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
             lines = [*phase_lines(progress), *_capped_lines(progress)]
-        case HookEnded(hook=run):
-            moment = f"{run.moment} {run.place}".strip()
-            lines = [f"hook {moment}: {run.command}: {run.how_it_ended}"]
-        case PowerWasCut() | FileSystemPrepared() | CommandEnded():
-            lines = [_line_without_steps(event)]
         case SteadyStateJudged(phase=phase, number=number) if progress.conditions is not None:
             judged = progress.conditions.round_word(phase)
             lines = [f"steady state after {judged} {number}? {line}" for line in steady_state_lines(progress)]
@@ -312,30 +299,9 @@ def _capped_lines(progress: RunProgress) -> Iterator[str]:
     yield f"capped in {phase_text(progress.apply.phase, progress.apply.number)}{part}: {worst.text}; {advice}"
 
 
-def _disturbance_lines(event: IoHangs | HostStalled | HostLimited) -> list[str]:
-    """What was not the drive's, or kept it from answering; each part of the host is named once in a run."""
-    match event:
-        case IoHangs(io):
-            return [hang_text(io)]
-        case HostStalled(place, sample, repeated):
-            return [f"{standstill_text(sample)} in {place}: {what_to_do(repeated=repeated)}"]
-        case HostLimited(place, new=new, evidence=evidence):
-            return [f"{host_limit_text(new, evidence_words(evidence))}, in {place}"] if new else []
-
-
 def host_limit_text(limits: Iterable[str], evidence: Iterable[str]) -> str:
     """``the host, and not the drive, is the limit (link): a link to the drive carried all that it can``."""
     return f"the host, and not the drive, is the limit ({' and '.join(limits)}): {'; '.join(evidence)}"
-
-
-def _line_without_steps(event: PowerWasCut | FileSystemPrepared | CommandEnded) -> str:
-    match event:
-        case PowerWasCut(cut=cut):
-            return _cut_line(cut)
-        case FileSystemPrepared(file_system=report):
-            return file_system_words(report)
-        case CommandEnded(run=run):
-            return _command_line(run)
 
 
 def _cut_line(cut: Cut) -> str:
@@ -360,6 +326,33 @@ def _command_line(run: CommandRun) -> str:
         f"{format_capacity(written_bytes)} written, drive busy for {busy_pct:.1f} % of the time"
         f"{cache}{failure}"
     )
+
+
+def _hook_text(run: HookRun) -> str:
+    moment = f"{run.moment} {run.place}".strip()
+    return f"hook {moment}: {run.command}: {run.how_it_ended}"
+
+
+_TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
+    Note: lambda event: event.text,
+    RecordDelayed: lambda event: (
+        f"can't write the record in {event.folder}: {event.reason}; the run pauses before the next steps "
+        "until it can: free space or make it writable, or stop the run"
+    ),
+    RunGoesOn: lambda event: (
+        f"the record is written again: the run goes on after {format_duration(event.paused_ns)}"
+    ),
+    DeviationFound: lambda event: f"deviation {event.rule_id}: required {event.required}; used {event.used}",
+    IoHangs: lambda event: hang_text(event.io),
+    HostStalled: lambda event: (
+        f"{standstill_text(event.sample)} in {event.place}: {what_to_do(repeated=event.repeated)}"
+    ),
+    HookEnded: lambda event: _hook_text(event.hook),
+    PowerWasCut: lambda event: _cut_line(event.cut),
+    FileSystemPrepared: lambda event: file_system_words(event.file_system),
+    CommandEnded: lambda event: _command_line(event.run),
+}
+"""Events that say the same whatever was before them."""
 
 
 def now_line(progress: RunProgress) -> str:

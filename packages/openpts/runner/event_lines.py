@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Final, Literal, Self
 
+import msgspec
 from msgspec import Meta, Struct, field
 
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT
@@ -17,7 +18,7 @@ from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.limit import JudgedLimit
 from openpts.vocabulary.power import Cut
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.sample import Phase, StepPlace
 from openpts.vocabulary.verdict import SteadyStateReport
 
 VERSION: Final = "1.0"
@@ -140,15 +141,6 @@ class PurgeFinishedLine(_Line, frozen=True, kw_only=True, tag="purge_finished"):
     changed_samples: int
 
 
-class StepLine(Struct, frozen=True, kw_only=True):
-    """Where a step is: the cycle counts purges from 1, the position from 0 within phase and number."""
-
-    cycle: int
-    phase: Phase
-    number: int
-    position: int
-
-
 class PhaseStartedLine(_Line, frozen=True, kw_only=True, tag="phase_started"):
     """Steps of a phase go to the engine, one behind the other without idle time.
 
@@ -171,7 +163,7 @@ class RunProgressLine(_Line, frozen=True, kw_only=True, tag="progress"):
     to come, so that it can't take longer. ``drive_fills`` were written since the last purge.
     """
 
-    place: StepLine
+    place: StepPlace
     step_elapsed_ns: int
     ios: int
     bytes: int
@@ -206,7 +198,7 @@ class SampleLine(_Line, frozen=True, kw_only=True, tag="sample"):
     ``operations`` has those with an I/O: read, write, trim, flush, fsync.
     """
 
-    place: StepLine
+    place: StepPlace
     index: int
     elapsed_ns: int
     operations: dict[str, OperationLine]
@@ -219,7 +211,7 @@ class SampleLine(_Line, frozen=True, kw_only=True, tag="sample"):
 class StepFinishedLine(_Line, frozen=True, kw_only=True, tag="step_finished"):
     """A step is measured. ``gap_ns`` is the time without I/O before it, ``ended_by`` names its stop rule."""
 
-    place: StepLine
+    place: StepPlace
     stimulus: str
     state: str
     ended_by: str | None
@@ -239,7 +231,7 @@ class HostLimitedLine(_Line, frozen=True, kw_only=True, tag="host_limited"):
     ``judged_ns`` is how much of the step was sampled, ``evidence`` what shows it, in words.
     """
 
-    place: StepLine
+    place: StepPlace
     limited_ns: dict[str, int]
     judged_ns: int
     evidence: tuple[str, ...]
@@ -391,3 +383,14 @@ EventLine = (
 def utc_now() -> str:
     """The moment, as lines have it."""
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+_DECODER: Final[msgspec.json.Decoder[EventLine]] = msgspec.json.Decoder(EventLine)
+
+
+def event_of(line: bytes) -> EventLine | None:
+    """What a line says; None for a kind of later versions, for half a line, and what is no UTF-8."""
+    try:
+        return _DECODER.decode(line)
+    except (ValueError, RecursionError):
+        return None

@@ -20,7 +20,7 @@ from openpts.runner.step_faults import failed_io_text, hang_text, standstill_tex
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.document import filled
 from openpts.vocabulary.facts import fact_of
-from openpts.vocabulary.sample import OperationSample, Phase, Sample, StepPlace
+from openpts.vocabulary.sample import Measured, OperationSample, Phase, Sample, StepPlace
 
 _OVER_NS = NS_PER_S
 
@@ -68,8 +68,9 @@ class EventStream(Struct):
     def on_event(self, event: Event) -> None:
         """Write what the event says."""
         self._run.on_event(event)
+        at = utc_now()
         for line in self._lines(event):
-            self.write(msgspec.json.encode(line) + b"\n")
+            self.write(msgspec.json.encode(replace(line, at=at)) + b"\n")
 
     def _lines(self, event: Event) -> Iterator[EventLine]:
         match event:
@@ -87,7 +88,7 @@ class EventStream(Struct):
             case _:
                 if isinstance(event, lines.PurgeProgressed):
                     self._purge_told_s = time.monotonic()
-                yield replace(event, at=utc_now())
+                yield event
 
     def _progress(self, tick: events.Ticked) -> Iterator[lines.RunProgressLine]:
         """At most one for each second of the engine's clock."""
@@ -97,8 +98,7 @@ class EventStream(Struct):
         if self._rate.take(tick):
             left = self._run.time_left()
             yield lines.RunProgressLine(
-                at=utc_now(),
-                place=_place(tick.place),
+                place=tick.place,
                 step_elapsed_ns=progress.step_elapsed_ns,
                 ios=progress.ios - self._began[0],
                 bytes=progress.bytes - self._began[1],
@@ -112,20 +112,13 @@ class EventStream(Struct):
             )
 
 
-def _like(kind: type[EventLine], source: object = None, **others: Any) -> EventLine:
-    """A line with these values; the other fields are the attributes of the same names of ``source``."""
-    line: EventLine = filled(kind, source, at=utc_now(), **others)
-    return line
-
-
 def _note(topic: lines.Topic, text: str) -> lines.Note:
-    return lines.Note(at=utc_now(), topic=topic, text=text)
+    return lines.Note(topic=topic, text=text)
 
 
 def _run_started(started: events.RunStarted) -> EventLine:
     manifest, target = started.manifest, started.manifest.target
     return lines.RunStartedLine(
-        at=utc_now(),
         run=manifest.test_id,
         folder=str(started.folder.absolute()),
         test=manifest.conditions.test,
@@ -169,19 +162,9 @@ def _stood_still(event: events.HostStalled) -> EventLine:
     return _note("standstill", f"{happened}: {what_to_do(repeated=event.repeated)}")
 
 
-def _place(place: StepPlace) -> lines.StepLine:
-    return lines.StepLine(cycle=place.cycle, phase=place.phase, number=place.number, position=place.position)
-
-
 def _samples(place: StepPlace, sample: Sample) -> Iterator[lines.SampleLine]:
-    at, where = utc_now(), _place(place)
     for interval in sample.intervals:
-        operations = {
-            name: _operation(operation, interval.elapsed_ns)
-            for name, operation in interval.operations.items()
-            if operation.ios
-        }
-        yield filled(lines.SampleLine, interval, at=at, place=where, operations=operations)
+        yield filled(lines.SampleLine, interval, place=place, operations=operation_lines(interval))
 
 
 def _step(place: StepPlace, sample: Sample) -> lines.StepFinishedLine:
@@ -189,21 +172,27 @@ def _step(place: StepPlace, sample: Sample) -> lines.StepFinishedLine:
     return filled(
         lines.StepFinishedLine,
         sample,
-        at=utc_now(),
-        place=_place(place),
+        place=place,
         stimulus=str(sample.step),
-        operations={
-            name: _operation(operation, sample.elapsed_ns, PERCENTILES)
-            for name, operation in sample.operations.items()
-            if operation.ios
-        },
+        operations=operation_lines(sample, PERCENTILES),
         errors=sum(error.count for error in sample.errors),
         failure=None if failure is None else failed_io_text(failure),
     )
 
 
+def operation_lines(
+    measured: Measured, percentiles: tuple[float, ...] = ()
+) -> dict[str, lines.OperationLine]:
+    """The kinds of I/O that a step, or an interval of it, had any of."""
+    return {
+        name: _operation(operation, measured.elapsed_ns, percentiles)
+        for name, operation in measured.operations.items()
+        if operation.ios
+    }
+
+
 def _operation(
-    operation: OperationSample, elapsed_ns: int, percentiles: tuple[float, ...] = ()
+    operation: OperationSample, elapsed_ns: int, percentiles: tuple[float, ...]
 ) -> lines.OperationLine:
     figures = Figures.of([operation], elapsed_ns)
     found = {f"p{percentile:.10g}": figures.percentile_ns(percentile) for percentile in percentiles}
@@ -222,15 +211,15 @@ def _operation(
 # What those say that are no lines themselves; one that is not here says nothing that another does not.
 _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
     events.RunStarted: _run_started,
-    events.PurgeFinished: lambda event: _like(lines.PurgeFinishedLine, event.report),
-    events.StepsStarted: lambda event: _like(
+    events.PurgeFinished: lambda event: filled(lines.PurgeFinishedLine, event.report),
+    events.StepsStarted: lambda event: filled(
         lines.PhaseStartedLine, event.apply, cycle=event.cycle, stimuli=tuple(map(str, event.apply.steps))
     ),
     events.IoHangs: lambda event: _note("io_hangs", hang_text(event.io)),
     events.HostStalled: _stood_still,
     events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
     events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
-    events.HostLimited: lambda event: _like(
+    events.HostLimited: lambda event: filled(
         lines.HostLimitedLine, event, evidence=tuple(evidence_words(event.evidence))
     ),
 }

@@ -319,10 +319,9 @@ class RunProgress(Struct):
         return TimeLeft(left_s + behind.seconds, behind.bounded and isinstance(step.stop, Duration))
 
     def _begin(self, cycle: int, apply: Apply) -> None:
-        text = phase_text(apply.phase, apply.number)
+        self.phase = phase_text(apply.phase, apply.number, cycle)
         if apply.most is not None:
-            text += f" of {'at most ' if apply.phase in MAY_END_SOONER else ''}{apply.most}"
-        self.phase = f"cycle {cycle}, {text}" if cycle > 1 else text
+            self.phase += f" of {'at most ' if apply.phase in MAY_END_SOONER else ''}{apply.most}"
         if (self.cycle, self._phase_and_number) != (cycle, (apply.phase, apply.number)):
             self.phase_ns, self._phase_and_number = 0, (apply.phase, apply.number)
             self.earlier_passes.clear()

@@ -358,9 +358,9 @@ _WORDS = {
 }
 
 
-def phase_text(phase: Phase, number: int) -> str:
-    """A phase and its number in words: ``round 3``."""
-    return _WORDS[phase].format(number)
+def phase_text(phase: Phase, number: int, cycle: int = 1) -> str:
+    """A phase and its number in words: ``round 3``, ``cycle 2, round 3``."""
+    return (f"cycle {cycle}, " if cycle > 1 else "") + _WORDS[phase].format(number)
 
 
 class StepPlace(Struct, frozen=True, order=True):
@@ -372,5 +372,4 @@ class StepPlace(Struct, frozen=True, order=True):
     position: int
 
     def __str__(self) -> str:
-        cycle = f"cycle {self.cycle}, " if self.cycle > 1 else ""
-        return f"{cycle}{phase_text(self.phase, self.number)}, step {self.position + 1}"
+        return f"{phase_text(self.phase, self.number, self.cycle)}, step {self.position + 1}"

@@ -82,8 +82,7 @@ class DriveRow(Struct):
             case lines.PurgeStarted():
                 self.phase = news = "purge"
             case lines.PhaseStartedLine():
-                cycle = f"cycle {line.cycle}, " if line.cycle > 1 else ""
-                self.phase = f"{cycle}{phase_text(line.phase, line.number)}"
+                self.phase = phase_text(line.phase, line.number, line.cycle)
                 news = self.phase if line.phase != self._said_phase else ""
                 self._said_phase = line.phase
             case lines.RunProgressLine() | lines.SampleLine() | lines.StepFinishedLine():

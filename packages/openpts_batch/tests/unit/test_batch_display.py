@@ -16,14 +16,14 @@ from openpts.record.manifest import RunState
 from openpts.runner import event_lines as lines
 from openpts.runner.event_lines import PurgeStarted
 from openpts.vocabulary.run_request import RunRequest
-from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.sample import Phase, StepPlace
 from openpts_batch.cli import batch
 from openpts_batch.cli.batch_display import BatchDisplay, DriveRow
 from openpts_batch.executor import BatchEvent, EntryChanged, EntryOutput
 from tests.support.batches import suite_entry, suite_of
 
 AT = "2026-01-01T00:00:00.000Z"
-PLACE = lines.StepLine(cycle=1, phase=Phase.ROUND, number=3, position=0)
+PLACE = StepPlace(cycle=1, phase=Phase.ROUND, number=3, position=0)
 
 
 def entries(count: int) -> list[BatchEntry]:

@@ -8,7 +8,7 @@ import msgspec
 from openpts.record.writer import EVENTS_NAME
 from openpts.runner import event_lines as lines
 from openpts.runner.event_lines import EventLine
-from openpts.vocabulary.sample import Phase
+from openpts.vocabulary.sample import Phase, StepPlace
 
 HOSTILE = "S1\x1b[2J[red]</b>"
 AT = "2026-11-27T10:00:00.000Z"
@@ -50,8 +50,8 @@ def started(resumes_at: str = "") -> lines.RunStartedLine:
     )
 
 
-def place(number: int, position: int = 0, phase: Phase = Phase.ROUND) -> lines.StepLine:
-    return lines.StepLine(cycle=1, phase=phase, number=number, position=position)
+def place(number: int, position: int = 0, phase: Phase = Phase.ROUND) -> StepPlace:
+    return StepPlace(cycle=1, phase=phase, number=number, position=position)
 
 
 def phase(number: int, phase: Phase = Phase.ROUND) -> lines.PhaseStartedLine:

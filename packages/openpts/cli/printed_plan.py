@@ -10,12 +10,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.cli.guard_verdict import SafetyVerdict, verdict_lines
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.procedure_options import Choices
 from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
-from openpts.device.guard.verdict import verdict_on
+from openpts.device.guard.verdict import GuardVerdict, verdict_on
 from openpts.device.targets.target import has_scheme, parse_target
 from openpts.errors import UsageError
 from openpts.planning.dry_run import AssumedDrive, PlannedApply, capture_bytes, record_bytes
@@ -184,7 +183,7 @@ class PlanDocument(Document, frozen=True, kw_only=True, tag="openpts.plan/1"):
     phases: tuple[PhaseExtent, ...]
     assumptions: Assumptions
     ledger: tuple[Deviation, ...]
-    safety: SafetyVerdict | None
+    safety: GuardVerdict | None
 
 
 class SuitePlanDocument(Document, frozen=True, kw_only=True, tag="openpts.suite-plan/1"):
@@ -201,7 +200,7 @@ def plan_document(
     tbw_bytes: int | None,
     *,
     purge: str,
-    safety: SafetyVerdict | None,
+    safety: GuardVerdict | None,
 ) -> PlanDocument:
     """The same for machines."""
     blocks = ((block.count, map(PlannedPart.of, block.pattern)) for block in plan.blocks)
@@ -399,13 +398,12 @@ def print_plan(
     no_drive = target is None or has_scheme(target) or Path(target).is_dir()
     verdict = None if target is None or no_drive else verdict_on(parse_target(target), roots)
     if as_json:
-        safety = None if verdict is None else SafetyVerdict.of(verdict)
-        print_document(plan_document(plan, name, ledger, unopened.assumed, tbw, purge=by, safety=safety))
+        print_document(plan_document(plan, name, ledger, unopened.assumed, tbw, purge=by, safety=verdict))
         return
     for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by, steps=steps):
         click.echo(wrapped(line, sys.stdout, BELOW_LABELS))
     if verdict is not None:
-        for line in verdict_lines(verdict):
+        for line in verdict.lines():
             click.echo(wrapped(line, sys.stdout, BELOW_LABELS))
 
 

@@ -19,7 +19,7 @@ from openpts.cli.log_lines import purge_lines
 from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.standard_streams import can_be_drawn_over, draw_over, print_document
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.methods import Capability, PurgeMethod, purge_choice
+from openpts.device.purge.methods import purge_choice
 from openpts.errors import TargetError, UsageError
 from openpts.hooks import Healer
 from openpts.journal import Entry, Journal
@@ -129,7 +129,6 @@ def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> i
 
 
 _TELL_EVERY_S: Final = 30.0
-_Methods = Sequence[tuple[PurgeMethod, Capability]]
 
 
 class Purged(Document, frozen=True, kw_only=True, tag="openpts.purge/1"):
@@ -190,8 +189,9 @@ def purge(
         raise UsageError("--method none: nothing to do")
     log = sys.stderr if as_json else sys.stdout
     methods = methods_of(target, to_purge=not only_list)
+    abilities = [PurgeAbility.of(*each) for each in methods]
     if not as_json:
-        _print_methods(methods)
+        _print_methods([one for one, (_, has) in zip(abilities, methods, strict=True) if not has.foreign])
     report: PurgeReport | None = None
     if not only_list:
         psid = _asked_psid() if PSID_REVERT in choice.methods else None
@@ -204,8 +204,7 @@ def purge(
         for line in (report.detail, *purge_lines(report)):
             click.echo(line, file=log)
     if as_json:
-        abilities = tuple(PurgeAbility.of(*each) for each in methods)
-        print_document(Purged(target=target, methods=abilities, purge=report))
+        print_document(Purged(target=target, methods=tuple(abilities), purge=report))
     return 0
 
 
@@ -221,34 +220,21 @@ def _asked_psid() -> bytes:
     return psid
 
 
-def _print_methods(methods: _Methods) -> None:
+def _print_methods(methods: Sequence[PurgeAbility]) -> None:
     """Print the methods that a drive of this kind could have, the best first."""
-    if not (shown := [each for each in methods if not each[1].foreign]):
+    if not methods:
         return
     table = table_of("=Method", "=Does", "=Has it", "=Takes", "=Reason, or source")
-    for method, capability in shown:
-        reason = capability.reason
-        if capability.reaches:
-            reason += f"; erases {', '.join(capability.reaches)} as well"
-        texts = (
-            method.name,
-            method.title,
-            "yes" if capability.supported else "no",
-            _duration(capability),
-            reason,
-        )
+    for one in methods:
+        takes = "not reported"
+        if not one.supported:
+            takes = "-"
+        elif one.duration_s is not None:
+            takes = format_duration(round(one.duration_s * NS_PER_S))
+        reaches = f"; erases {', '.join(one.reaches)} as well" if one.reaches else ""
+        texts = (one.name, one.title, "yes" if one.supported else "no", takes, one.reason + reaches)
         table.add_row(*map(Text, texts))
     table_console().print(table)
-
-
-def _duration(capability: Capability) -> str:
-    if not capability.supported:
-        return "-"
-    return (
-        "not reported"
-        if capability.duration_s is None
-        else format_duration(round(capability.duration_s * NS_PER_S))
-    )
 
 
 class _Display(Struct):

@@ -36,10 +36,10 @@ from openpts.device.targets.target import BlockTarget
 from openpts.device.write_cache import UNKNOWN, read_write_cache
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import Fact, Facts, HealthReading
+from openpts.vocabulary.facts import ROTATIONAL, Fact, Facts, HealthReading
 from openpts_drives.health.health import read_health_of
 from openpts_drives.link import NegotiatedLink, negotiated_link
-from openpts_drives.listing.drive_listing import DeviceListing, PurgeAbility
+from openpts_drives.listing.drive_listing import ListedDevice, PurgeAbility, measured, named
 
 _NOT_IDENTIFIED: Final = "the drive was not asked"
 _WELL: Final = 0
@@ -47,7 +47,7 @@ _WELL: Final = 0
 
 def inspect_disk(
     device: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool = False
-) -> Iterator[DeviceListing]:
+) -> Iterator[ListedDevice]:
     """What the kernel knows of a drive, at once; then with what the drive answers; last how it can be purged.
 
     ``may_wake``: read its first sectors, as the guard does, even where that might spin it up.
@@ -59,28 +59,25 @@ def inspect_disk(
         return
     if not may_wake and _sleeps(device):
         silent = f"asleep and left alone: openpts devices {device.node} wakes it"
-        yield replace(known, verdict=_verdict(device, usage, known, None, may_wake=False), silent=silent)
+        yield replace(known, safety=_verdict(device, usage, known, None, may_wake=False), silent=silent)
         return
     reported = _as_it_answers(device, usage, known, may_wake=may_wake)
     yield reported
-    yield replace(reported, purge=_purge(device))
+    yield replace(reported, purge_methods=_purge(device))
 
 
-def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) -> DeviceListing:
+def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) -> ListedDevice:
     link = negotiated_link(device)
     siblings = NvmeSubsystem.of(device).besides(device)
-    turns = media(device)
-    facts = drive_facts(device, device.roots, None, _NOT_IDENTIFIED)
-    return DeviceListing(
-        path=str(device.node),
-        facts=facts,
-        capacity_bytes=device.capacity_bytes,
-        sector_bytes=device.integer("queue/logical_block_size"),
+    return ListedDevice.of(
+        device,
+        drive_facts(device, device.roots, None, _NOT_IDENTIFIED),
+        media(device),
+        link,
+        logical_sector_bytes=device.integer("queue/logical_block_size"),
         physical_sector_bytes=device.integer("queue/physical_block_size"),
-        media=turns,
-        link=link,
-        verdict=_known_verdict(device, usage),
-        siblings=tuple(str(sibling.node) for sibling in siblings),
+        safety=_known_verdict(device, usage),
+        other_namespaces=tuple(str(sibling.node) for sibling in siblings),
         warnings=(*link.warnings, *_siblings_in_use(siblings, usage)),
     )
 
@@ -95,16 +92,16 @@ def _siblings_in_use(siblings: tuple[BlockDevice, ...], usage: Usage | RefusedEr
 
 def _known_verdict(device: BlockDevice, usage: Usage | RefusedError) -> GuardVerdict:
     if isinstance(usage, RefusedError):
-        return GuardVerdict(unknown=str(usage))
+        return GuardVerdict.of(unknown=str(usage))
     refusals = quiet_refusals(device, usage)
     if not refusals and device.capacity_bytes == 0:
-        return GuardVerdict(unknown=f"{device.node} has no capacity: is there a medium in it?")
-    return GuardVerdict(refusals, "" if refusals else "its contents were not checked")
+        return GuardVerdict.of(unknown=f"{device.node} has no capacity: is there a medium in it?")
+    return GuardVerdict.of(refusals, "" if refusals else "its contents were not checked")
 
 
 def _as_it_answers(
-    device: BlockDevice, usage: Usage | RefusedError, known: DeviceListing, *, may_wake: bool
-) -> DeviceListing:
+    device: BlockDevice, usage: Usage | RefusedError, known: ListedDevice, *, may_wake: bool
+) -> ListedDevice:
     facts = known.facts | drive_facts(device, device.roots, *identified_controller(device))
     try:
         with open_for_reading(BlockTarget(device.node), device.roots) as target:
@@ -116,9 +113,9 @@ def _as_it_answers(
     security = read_security(device)
     return replace(
         known,
-        facts=facts | {"security": security.fact},
-        health=health,
-        verdict=_verdict(device, usage, known, security, may_wake=may_wake),
+        **named(facts | {"security": security.fact}),
+        **measured(health),
+        safety=_verdict(device, usage, known, security, may_wake=may_wake),
         warnings=(*known.warnings, *_security_warnings(security), *_health_warnings(health)),
     )
 
@@ -144,31 +141,31 @@ def _purge(device: BlockDevice) -> tuple[PurgeAbility, ...]:
 def _verdict(
     device: BlockDevice,
     usage: Usage | RefusedError,
-    known: DeviceListing,
+    known: ListedDevice,
     security: Security | None,
     *,
     may_wake: bool,
 ) -> GuardVerdict:
     """``security`` is None of a drive that was left alone."""
-    if isinstance(usage, RefusedError) or known.verdict.refusals or device.capacity_bytes == 0:
-        return known.verdict
+    if isinstance(usage, RefusedError) or known.safety.refusals or device.capacity_bytes == 0:
+        return known.safety
     against = None if security is None or security.against is None else f"{device.node}: {security.against}"
     if against is not None and security is not None and security.state is not None:
-        return GuardVerdict((SECURITY_RULE.refusal(device, against),))
+        return GuardVerdict.of((SECURITY_RULE.refusal(device, against),))
     if not may_wake and (recorded := recorded_signatures(device)) is not None:
         evidence = f"{device.node} holds {', '.join(recorded)}, according to udev"
         if recorded:
-            return GuardVerdict((SIGNATURE_RULE.refusal(device, evidence),))
-        return GuardVerdict(unknown=against or "")
-    if not may_wake and (known.media.is_rotational or _sleeps(device)):
-        return GuardVerdict(
+            return GuardVerdict.of((SIGNATURE_RULE.refusal(device, evidence),))
+        return GuardVerdict.of(unknown=against or "")
+    if not may_wake and (known.media == ROTATIONAL or _sleeps(device)):
+        return GuardVerdict.of(
             unknown="its contents were not checked, since that might wake it: run "
             f"openpts devices {device.node}"
         )
     try:
-        return GuardVerdict(check_drive(device, usage))
+        return GuardVerdict.of(check_drive(device, usage))
     except TargetError as error:
-        return GuardVerdict(unknown=str(error))
+        return GuardVerdict.of(unknown=str(error))
 
 
 def _security_warnings(security: Security) -> Iterator[str]:
@@ -296,43 +293,33 @@ def _dismiss(pid: int, *, ended: bool) -> None:
 PATIENCE_S: Final = 10.0
 
 
-def list_devices(roots: SystemRoots, patience_s: float = PATIENCE_S) -> list[DeviceListing]:
+def list_devices(roots: SystemRoots, patience_s: float = PATIENCE_S) -> list[ListedDevice]:
     """Every whole drive, as far as it answers within ``patience_s``; none is woken, and none written to."""
     return _look_at(whole_drives(roots), roots, patience_s, may_wake=False)
 
 
-def list_device(device: BlockDevice, roots: SystemRoots, patience_s: float = PATIENCE_S) -> DeviceListing:
+def list_device(device: BlockDevice, roots: SystemRoots, patience_s: float = PATIENCE_S) -> ListedDevice:
     """One drive, its first sectors looked into as before a test."""
     return _look_at([device], roots, patience_s, may_wake=True)[0]
 
 
 def _look_at(
     disks: list[BlockDevice], roots: SystemRoots, patience_s: float, *, may_wake: bool
-) -> list[DeviceListing]:
+) -> list[ListedDevice]:
     usage = _usage(disks, roots)
     replies = ask_each(disks, partial(_answers, usage=usage, may_wake=may_wake), patience_s)
     silent = f"no answer within {patience_s:g} s: see dmesg"
     return [_heard(disk, reply, silent) for disk, reply in zip(disks, replies, strict=True)]
 
 
-def _heard(disk: BlockDevice, reply: ChildReply[DeviceListing], silent: str) -> DeviceListing:
+def _heard(disk: BlockDevice, reply: ChildReply[ListedDevice], silent: str) -> ListedDevice:
     if reply.answer is not None:
         return reply.answer if reply.complete else replace(reply.answer, silent=silent)
-    unknown = NegotiatedLink(None, None, (), silent)
-    return DeviceListing(
-        path=str(disk.node),
-        facts={},
-        capacity_bytes=disk.capacity_bytes,
-        sector_bytes=None,
-        physical_sector_bytes=None,
-        media=Media(None, None, silent),
-        link=unknown,
-        verdict=GuardVerdict(unknown=silent),
-        silent=silent,
-    )
+    unknown, nothing = GuardVerdict.of(unknown=silent), NegotiatedLink(None, None, (), silent)
+    return ListedDevice.of(disk, {}, Media(None, None, silent), nothing, safety=unknown, silent=silent)
 
 
-def _answers(disk: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool) -> Iterator[DeviceListing]:
+def _answers(disk: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool) -> Iterator[ListedDevice]:
     yield from inspect_disk(disk, usage, may_wake=may_wake)
 
 

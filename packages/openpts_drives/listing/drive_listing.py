@@ -1,16 +1,15 @@
 """One drive as `openpts devices` shows it: what it is, how it is, and whether it may be tested."""
 
-from typing import Self
+from typing import Any, Final, Self
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from openpts.device.guard.verdict import GuardVerdict, Safety
+from openpts.device.block_device import BlockDevice
+from openpts.device.guard.verdict import GuardVerdict
 from openpts.device.identity.interface import Media
 from openpts.device.purge.methods import Capability, PurgeMethod
-from openpts.vocabulary.facts import Facts, HealthReading
+from openpts.vocabulary.facts import Facts, HealthReading, fact_of
 from openpts_drives.link import NegotiatedLink
-
-_NOT_ASKED = HealthReading("the drive was not asked")
 
 
 class PurgeAbility(Struct, frozen=True):
@@ -41,44 +40,75 @@ class PurgeAbility(Struct, frozen=True):
         )
 
 
-class DeviceListing(Struct, frozen=True):
-    """One whole drive.
+class ListedLink(Struct, frozen=True):
+    """The link as it was negotiated, and the most that both ends could do."""
 
-    ``facts`` have the keys of the report's header and their places. ``siblings`` are nodes of other
-    namespaces of its controller. ``warnings`` are sentences that an operator should read before a test.
-    ``silent`` says that the drive didn't answer in time, so that only the kernel's own knowledge is here.
+    current: str | None
+    maximum: str | None
+
+
+class ListedDevice(Struct, frozen=True, kw_only=True):
+    """A whole drive; None is what nothing reports.
+
+    ``facts`` have the keys of the report's header and their places. ``other_namespaces`` are nodes of its
+    controller. ``warnings`` are sentences that an operator should read before a test. ``silent`` says that
+    the drive didn't answer in time, so that only the kernel's own knowledge is here.
     """
 
     path: str
-    facts: Facts
+    model: str | None
+    serial: str | None
+    slot: str | None
+    firmware: str | None
     capacity_bytes: int
-    sector_bytes: int | None
+    interface: str | None
+    link: ListedLink
+    form_factor: str | None
+    media: str | None
+    rotation_rpm: int | None
+    logical_sector_bytes: int | None
     physical_sector_bytes: int | None
-    media: Media
-    link: NegotiatedLink
-    verdict: GuardVerdict
-    siblings: tuple[str, ...] = ()
-    health: HealthReading = _NOT_ASKED
-    purge: tuple[PurgeAbility, ...] = ()
-    warnings: tuple[str, ...] = field(default=())
-    silent: str = ""
+    write_cache: str | None
+    temperature_c: float | None
+    percentage_used_pct: float | None
+    health: HealthReading
+    purge_methods: tuple[PurgeAbility, ...]
+    other_namespaces: tuple[str, ...]
+    facts: Facts
+    warnings: tuple[str, ...]
+    silent: str | None
+    safety: GuardVerdict
 
-    @property
-    def safety(self) -> Safety:
-        """Whether it may be tested."""
-        return self.verdict.safety
+    @classmethod
+    def of(cls, device: BlockDevice, facts: Facts, media: Media, link: NegotiatedLink, **known: Any) -> Self:
+        """A drive that has answered nothing itself."""
+        unknown: dict[str, Any] = {
+            "logical_sector_bytes": None,
+            "physical_sector_bytes": None,
+            "purge_methods": (),
+            "other_namespaces": (),
+            "warnings": (),
+            "silent": None,
+        }
+        return cls(
+            **unknown | known | named(facts) | measured(HealthReading("the drive was not asked")),
+            path=str(device.node),
+            capacity_bytes=device.capacity_bytes,
+            link=ListedLink(link.current, link.most),
+            media=media.kind,
+            rotation_rpm=media.rpm,
+        )
 
-    @property
-    def reason(self) -> str:
-        """Why not, or why that is unknown."""
-        return self.verdict.reason
 
-    @property
-    def temperature_c(self) -> float | None:
-        """Composite temperature."""
-        return self.health.values.get("temperature_c")
+_FACTS: Final = ("model", "serial", "slot", "firmware", "interface", "form_factor", "write_cache")
+_VALUES: Final = ("temperature_c", "percentage_used_pct")
 
-    @property
-    def percentage_used_pct(self) -> float | None:
-        """Share of the rated life that is used; may pass 100."""
-        return self.health.values.get("percentage_used_pct")
+
+def named(facts: Facts) -> dict[str, Any]:
+    """The fields of a drive that its facts fill."""
+    return {"facts": facts, **{key: fact_of(facts, key) for key in _FACTS}}
+
+
+def measured(health: HealthReading) -> dict[str, Any]:
+    """The fields of a drive that its log fills."""
+    return {"health": health, **{key: health.values.get(key) for key in _VALUES}}

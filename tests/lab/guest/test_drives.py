@@ -23,12 +23,12 @@ from openpts.journal import Journal
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.purge import Consent
 from openpts_drives.listing.discovery import list_device
-from openpts_drives.listing.drive_listing import DeviceListing
+from openpts_drives.listing.drive_listing import ListedDevice
 
 SERIALS = {"NVMe": "LABNVME0000", "SATA": "LABSATA0000", "SAS": "LABSCSI0000"}
 
 
-def _drive(interface: str, roots: SystemRoots) -> DeviceListing:
+def _drive(interface: str, roots: SystemRoots) -> ListedDevice:
     serial = SERIALS[interface]
     if os.environ.get("LAB") != "1":
         pytest.skip(f"needs a virtual machine (LAB=1) with a drive of serial number {serial}")
@@ -46,33 +46,33 @@ def _drive(interface: str, roots: SystemRoots) -> DeviceListing:
     ],
     scope="module",
 )
-def drive(request: pytest.FixtureRequest) -> DeviceListing:
+def drive(request: pytest.FixtureRequest) -> ListedDevice:
     """One drive of each interface that is there, as it was listed before the first test of it."""
     return _drive(request.param, SystemRoots())
 
 
-def _open(drive: DeviceListing, roots: SystemRoots, serial: str | None = None):
+def _open(drive: ListedDevice, roots: SystemRoots, serial: str | None = None):
     consent = Consent(confirm_serial=serial or drive.facts["serial"].value)
     return open_target(BlockTarget(Path(drive.path)), consent, roots)
 
 
-def test_the_serial_number_opens_it_and_no_other(drive: DeviceListing, roots: SystemRoots) -> None:
-    assert drive.safety is Safety.FREE
+def test_the_serial_number_opens_it_and_no_other(drive: ListedDevice, roots: SystemRoots) -> None:
+    assert drive.safety.verdict is Safety.FREE
     with _open(drive, roots) as target:
         assert target.facts.path == drive.path
         assert target.facts.user_capacity_bytes == drive.capacity_bytes
-        assert target.facts.sector_bytes == drive.sector_bytes
+        assert target.facts.sector_bytes == drive.logical_sector_bytes
     with pytest.raises(RefusedError, match="does not match"):
         _open(drive, roots, "LABNVME9999").__enter__()
 
 
-def test_a_discard_is_proven(drive: DeviceListing, roots: SystemRoots) -> None:
+def test_a_discard_is_proven(drive: ListedDevice, roots: SystemRoots) -> None:
     with _open(drive, roots) as target:
         report = purge(target)
     assert (report.samples, report.changed_samples) == (64, 64)
 
 
-def test_it_is_described(drive: DeviceListing, roots: SystemRoots) -> None:
+def test_it_is_described(drive: ListedDevice, roots: SystemRoots) -> None:
     with _open(drive, roots) as target:
         facts = dut_facts(target.facts, roots)
     assert str(facts["model"].value).startswith("QEMU")
@@ -114,7 +114,7 @@ def test_the_cache_of_scsi_is_its_mode_page(
 @pytest.mark.full_matrix
 @pytest.mark.parametrize(("required", "actual"), [(False, "WCD"), (True, "WCE")])
 def test_the_cache_is_set_read_back_and_left_as_it_was_found(
-    drive: DeviceListing, required: bool, actual: str, tmp_path: Path, roots: SystemRoots
+    drive: ListedDevice, required: bool, actual: str, tmp_path: Path, roots: SystemRoots
 ) -> None:
     first, second = Journal(tmp_path / "first"), Journal(tmp_path / "second")
     with _open(drive, roots) as target, write_cache_control(target, roots, first) as before:

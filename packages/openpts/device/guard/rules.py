@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from openpts.device.block_device import (
     BlockDevice,
@@ -224,7 +224,7 @@ def _self_locked(device: BlockDevice, _usage: Usage) -> str | None:
 class Refusal(Struct, frozen=True):
     """Why a target is not handed out: the rule, what was found, and what the operator can do."""
 
-    rule_id: str
+    rule_id: str = field(name="rule")
     evidence: str
     remedy: str
 

@@ -1,6 +1,8 @@
 """What the guard would say of a target now."""
 
+from collections.abc import Iterator
 from enum import StrEnum
+from typing import Self
 
 from msgspec import Struct
 
@@ -20,27 +22,34 @@ class Safety(StrEnum):
 
 
 class GuardVerdict(Struct, frozen=True):
-    """``refusals`` are those of the guard's rules; ``unknown`` is the reason why they can't be judged."""
+    """``refusals`` are those of the guard's rules; ``reason`` is the first, or why they can't be judged."""
 
-    refusals: tuple[Refusal, ...] = ()
-    unknown: str = ""
+    verdict: Safety
+    reason: str | None
+    refusals: tuple[Refusal, ...]
 
-    @property
-    def safety(self) -> Safety:
-        """A refusal that is known outweighs what isn't."""
-        if self.refusals:
-            return Safety.REFUSED
-        return Safety.UNKNOWN if self.unknown else Safety.FREE
+    @classmethod
+    def of(cls, refusals: tuple[Refusal, ...] = (), unknown: str = "") -> Self:
+        """A refusal that is known outweighs what is ``unknown``."""
+        if refusals:
+            return cls(Safety.REFUSED, str(refusals[0]), refusals)
+        return cls(Safety.UNKNOWN, unknown, ()) if unknown else cls(Safety.FREE, None, ())
 
-    @property
-    def reason(self) -> str:
-        """The first refusal, or why it is unknown; empty for a free drive."""
-        return str(self.refusals[0]) if self.refusals else self.unknown
+    def lines(self) -> Iterator[str]:
+        """All refusals that a run would end with now, each with its remedy."""
+        match self.verdict:
+            case Safety.REFUSED:
+                for refusal in self.refusals:
+                    yield f"guard       a run would be {refusal}"
+            case Safety.UNKNOWN:
+                yield f"guard       unknown: {self.reason}"
+            case Safety.FREE:
+                yield "guard       allows the target as it is now"
 
 
 def verdict_on(target: Target, roots: SystemRoots) -> GuardVerdict:
     """What the guard would say of a target now, but for the operator's word; opens it for reading at most."""
     try:
-        return GuardVerdict(check(target, roots))
+        return GuardVerdict.of(check(target, roots))
     except (RefusedError, TargetError) as error:
-        return GuardVerdict(unknown=str(error))
+        return GuardVerdict.of(unknown=str(error))

@@ -232,7 +232,7 @@ def test_open_in_another_process(flags: int, attach, cleanup: ExitStack, roots: 
     "refusals",
     [
         lambda node, roots: check(BlockTarget(node), roots),
-        lambda node, roots: list_device(BlockDevice.of_node(node, roots), roots).verdict.refusals,
+        lambda node, roots: list_device(BlockDevice.of_node(node, roots), roots).safety.refusals,
     ],
     ids=["guard", "listing"],
 )
@@ -371,11 +371,11 @@ def test_the_list_tells_which_drives_are_free(attach, run, mount, roots: SystemR
     run("mkfs.ext4", "-q", used)
     mount(used)
     listed = {listing.path: listing for listing in list_devices(roots)}
-    assert listed[str(idle)].safety is Safety.FREE
-    assert listed[str(idle)].reason == ""
+    assert listed[str(idle)].safety.verdict is Safety.FREE
+    assert listed[str(idle)].safety.reason is None
     assert listed[str(idle)].capacity_bytes == 64 * MIB
-    assert listed[str(used)].safety is Safety.REFUSED
-    assert [one.rule_id for one in listed[str(used)].verdict.refusals] == ["mounted"]
+    assert listed[str(used)].safety.verdict is Safety.REFUSED
+    assert [one.rule_id for one in listed[str(used)].safety.refusals] == ["mounted"]
 
 
 def test_the_list_leaves_every_drive_as_it_was(attach, roots: SystemRoots) -> None:

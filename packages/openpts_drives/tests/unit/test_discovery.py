@@ -5,10 +5,10 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import fact_of
 from openpts_drives.listing import discovery as inspect
 from openpts_drives.listing.discovery import list_devices
-from openpts_drives.listing.drive_listing import DeviceListing
+from openpts_drives.listing.drive_listing import ListedDevice
 
 
-def _by_name(roots: SystemRoots) -> dict[str, DeviceListing]:
+def _by_name(roots: SystemRoots) -> dict[str, ListedDevice]:
     return {listing.path.removeprefix(f"{roots.dev}/"): listing for listing in list_devices(roots)}
 
 
@@ -39,21 +39,21 @@ def test_what_is_known_of_a_drive(server) -> None:
     assert fact_of(listing.facts, "serial") == "HLJ00101"
     assert listing.capacity_bytes == 1600321314816
     assert fact_of(listing.facts, "interface") == "SAS, 12.0 Gbit"
-    assert listing.sector_bytes == 4096
-    assert listing.safety is Safety.REFUSED
-    assert listing.reason.startswith("refused [mounted]")
+    assert listing.logical_sector_bytes == 4096
+    assert listing.safety.verdict is Safety.REFUSED
+    assert listing.safety.reason.startswith("refused [mounted]")
 
 
 def test_a_drive_that_cannot_be_opened_is_unknown(server, golden) -> None:
     listing = _by_name(server)["nvme0n1"]
-    assert listing.safety is Safety.UNKNOWN
-    assert listing.reason == golden
+    assert listing.safety.verdict is Safety.UNKNOWN
+    assert listing.safety.reason == golden
 
 
 def test_without_a_list_of_mounts_every_drive_is_unknown(malformed, golden) -> None:
     listings = list_devices(malformed)
-    assert [listing.safety for listing in listings] == [Safety.UNKNOWN, Safety.UNKNOWN]
-    assert [listing.reason for listing in listings] == golden
+    assert [listing.safety.verdict for listing in listings] == [Safety.UNKNOWN, Safety.UNKNOWN]
+    assert [listing.safety.reason for listing in listings] == golden
 
 
 def test_a_machine_without_drives(server) -> None:
@@ -66,10 +66,10 @@ def test_what_udev_saw_on_a_drive_speaks_against_it(server, golden, monkeypatch)
     record.parent.mkdir(parents=True)
     record.write_text("S:disk/by-id/x\nI:7686393\nE:ID_FS_TYPE=LVM2_member\nG:systemd\n")
     listing = _by_name(server)["nvme0n1"]
-    assert [refusal.rule_id for refusal in listing.verdict.refusals] == ["signature"]
-    assert listing.reason == golden
+    assert [refusal.rule_id for refusal in listing.safety.refusals] == ["signature"]
+    assert listing.safety.reason == golden
     record.write_text("S:disk/by-id/x\nI:7686393\nG:systemd\n")
-    assert _by_name(server)["nvme0n1"].safety is Safety.FREE
+    assert _by_name(server)["nvme0n1"].safety.verdict is Safety.FREE
 
 
 def test_a_drive_that_may_sleep_is_left_alone(server, golden) -> None:
@@ -77,9 +77,9 @@ def test_a_drive_that_may_sleep_is_left_alone(server, golden) -> None:
     (server.proc / "self/mountinfo").write_text("27 1 0:24 / / rw - tmpfs tmpfs rw\n")
     (sas.folder / "device/vpd_pgb1").write_bytes(bytes.fromhex("00b1003c1c20"))
     listing = _by_name(server)["sdb"]
-    assert str(listing.media) == "rotational, 7,200 rpm"
-    assert listing.safety is Safety.UNKNOWN
-    assert listing.reason == golden
+    assert (listing.media, listing.rotation_rpm) == ("rotational", 7200)
+    assert listing.safety.verdict is Safety.UNKNOWN
+    assert listing.safety.reason == golden
 
 
 def test_a_drive_that_the_kernel_put_to_sleep_is_not_asked(server, golden) -> None:
@@ -88,7 +88,7 @@ def test_a_drive_that_the_kernel_put_to_sleep_is_not_asked(server, golden) -> No
     (power / "runtime_status").write_text("suspended")
     listing = _by_name(server)["nvme0n1"]
     assert listing.silent == golden
-    assert (fact_of(listing.facts, "serial"), listing.purge) == ("S795NC0T100001", ())
+    assert (fact_of(listing.facts, "serial"), listing.purge_methods) == ("S795NC0T100001", ())
 
 
 def test_another_namespace_in_use_is_a_warning(server, golden) -> None:
@@ -100,5 +100,5 @@ def test_another_namespace_in_use_is_a_warning(server, golden) -> None:
     with (server.proc / "self/mountinfo").open("a") as mounts:
         mounts.write("90 27 259:20 / /mnt rw - ext4 /dev/nvme0n2 rw\n")
     listing = _by_name(server)["nvme0n1"]
-    assert listing.siblings == (f"{server.dev}/nvme0n2",)
+    assert listing.other_namespaces == (f"{server.dev}/nvme0n2",)
     assert listing.warnings == golden

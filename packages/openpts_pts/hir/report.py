@@ -22,7 +22,7 @@ from openpts.vocabulary.verdict import Better
 from openpts_pages import cells, kit, ticks
 from openpts_pages.kit import Col, Plot, PlotName, Required, page, rows_table, values_of
 from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Band, Cell, Column, Figure, Page, PlotRule, Row, Series, Table, Verdict
+from openpts_pages.model import Band, Cell, Column, Figure, Page, PlotRule, Series, Table, Verdict
 from openpts_pts.hir import IdleRecoveryConditions
 from openpts_pts.hir.results import (
     Access,
@@ -249,10 +249,7 @@ class IdleRecoveryReport(Struct, frozen=True):
             "Wait state:<0.8 | Pause, mean error (ms) | Pause, largest error (ms) | "
             "Access, longest excess (ms)",
             (
-                Row(
-                    _head(one),
-                    tuple(cells.number_or("no pause", ns, 3, per=NS_PER_MS) for ns in one.edges_ns),
-                )
+                (_head(one), *(cells.number_or("no pause", ns, 3, per=NS_PER_MS) for ns in one.edges_ns))
                 for one in segments
             ),
             note="Excess of an access: the time in which the drive completed the I/Os outstanding at its "
@@ -274,21 +271,20 @@ class IdleRecoveryReport(Struct, frozen=True):
         figure = plot.over(name, shown) if known else None
         return page(name, figure, Verdict(self.gains), shown, pauses, mandatory=False)
 
-    def _gain_row(self, segment: WaitSegment) -> Row:
+    def _gain_row(self, segment: WaitSegment) -> kit.Cells:
         active, returned = segment.active_summary, segment.returned_summary
         found = (active.iops, active.low_iops, active.high_iops) if active else (None, None, None)
         few = "too few accesses"
-        return Row(
+        gains = (
+            cells.percent_or(few if iops is None else "no baseline", self.gain_pct(iops), plus=True)
+            for iops in found
+        )
+        return (
             _head(segment),
-            (
-                Cell(f"{segment.idle_s:g}", segment.idle_s),
-                *(cells.number_or(few, iops, 0) for iops in found),
-                *(
-                    cells.percent_or(few if iops is None else "no baseline", self.gain_pct(iops), plus=True)
-                    for iops in found
-                ),
-                cells.number_or(few, returned.iops if returned else None, 0),
-            ),
+            Cell(f"{segment.idle_s:g}", segment.idle_s),
+            *(cells.number_or(few, iops, 0) for iops in found),
+            *gains,
+            cells.number_or(few, returned.iops if returned else None, 0),
         )
 
     def cycles(self) -> Page:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -20,7 +21,7 @@ from openpts.vocabulary.workload import Workload, data_text
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, Plot, PlotName, Required, heads_of, page, rows_table, table, values_of
-from openpts_pages.model import Axis, Cell, Page, PlotRule, Series, Table, Verdict
+from openpts_pages.model import Axis, Cell, Figure, Page, PlotRule, Series, Table, Verdict
 from openpts_pts.shared import saturation
 from openpts_pts.shared.confidence_page import Applied, confidence_page
 from openpts_pts.shared.minutes_table import MinuteSpread, spread_columns
@@ -289,7 +290,7 @@ class SaturationCycle(Struct, frozen=True):
         measured = [kind for kind in kinds if values_of(shown, kind[1])]
         times = Plot(
             x=along.axis,
-            y=lambda values: ticks.log_axis("Response time (ms)", values),
+            y=partial(ticks.log_axis, "Response time (ms)"),
             series=tuple(Series(label, "column", (n,), color, style="line") for label, n, color in measured),
             alt=f"{', '.join(label for label, _, _ in measured)}.",
             height_px=270,
@@ -388,7 +389,7 @@ class SaturationCycle(Struct, frozen=True):
         never_left = "n/a (plateau never left)"
         settled = "n/a (nothing settled)" if zones.settled_from is None else f"minute {zones.settled_from}"
         below_half_s = None if zones.below_half_ns is None else zones.below_half_ns / NS_PER_S
-        no_end_zone = (
+        end_zone = (
             ("End zone, mean (IOPS)", zones.end_zone_iops, 1),
             ("End zone, lowest interval (IOPS)", zones.lowest_iops, 1),
             ("End zone, coefficient of variation of the intervals (%)", zones.variation_pct, 1),
@@ -403,7 +404,7 @@ class SaturationCycle(Struct, frozen=True):
             ("End zone begins", settled if left else never_left),
             ("Steady State", self.state_words),
             (f"Last {FINAL_MINUTES} minutes, mean (IOPS)", cells.number(zones.final_iops, 1)),
-            *((label, cells.number_or("no end zone", value, n)) for label, value, n in no_end_zone),
+            *((label, cells.number_or("no end zone", value, n)) for label, value, n in end_zone),
         ]
         shown = items_table(f"{name.id}-table", "X-WSAT-1 - Zones", items)
         return page(name, Verdict(self.end), shown, rule, mandatory=False)
@@ -427,20 +428,11 @@ class SaturationCycle(Struct, frozen=True):
         shown = _points_table(f"{last.id}-values", points)
         interval_ns = max(one.measured.elapsed_ns for one in pieces)
         length = Verdict(f"{self.workload.title}: intervals of {format_duration(interval_ns)}.")
-        time, whole_name = self.axes[0], name("whole", "a", "IOPS of the whole run (log)")
-        minutes, whole_run = self.minutes_table(time), None
-        if any(value > 0 for value in values_of(minutes, MEAN)):
-            plot = replace(
-                self._over_minutes(time, minutes, "IOPS"),
-                y=lambda values: ticks.log_axis("IOPS", values),
-                rules=tuple(self._end(time)),
-                height_px=250,
-            )
-            whole_run = plot.over(whole_name, minutes)
-        above_zero = [iops for _, iops in points if iops > 0]
-        log_name, log = name("last-log", "b", "IOPS of the last 60 min (log)"), None
+        whole_run = self._whole_run(name("whole", "a", "IOPS of the whole run (log)"))
+        log, above_zero = None, [iops for _, iops in points if iops > 0]
         if above_zero:
-            log = _points_plot(shown, ticks.log_axis("IOPS", above_zero)).over(log_name, shown)
+            plot = _points_plot(shown, ticks.log_axis("IOPS", above_zero))
+            log = plot.over(name("last-log", "b", "IOPS of the last 60 min (log)"), shown)
         yield page(PlotName(f"{last.id}-views", "", title), whole_run, log, length, mandatory=False)
         spread = name("last-spread", "d", "Spread of the IOPS of the last 60 min")
         counts = _counts_table(f"{spread.id}-values", points)
@@ -454,6 +446,16 @@ class SaturationCycle(Struct, frozen=True):
             counts,
             mandatory=False,
         )
+
+    def _whole_run(self, name: PlotName) -> Figure | None:
+        """IOPS of all minutes over time on a logarithmic axis; None if none is above zero."""
+        time = self.axes[0]
+        shown = self.minutes_table(time)
+        if not any(value > 0 for value in values_of(shown, MEAN)):
+            return None
+        plot = self._over_minutes(time, shown, "IOPS")
+        plot = replace(plot, y=partial(ticks.log_axis, "IOPS"), rules=tuple(self._end(time)), height_px=250)
+        return plot.over(name, shown)
 
 
 def analyze_cycle(run: Run, number: int) -> SaturationCycle:

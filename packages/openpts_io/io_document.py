@@ -7,7 +7,7 @@ from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import asdict, astuple
 from rich.table import Table
 
-from openpts.analysis.host_limits import Lateness, lateness, processors_full
+from openpts.analysis.host_limits import lateness, processors_full
 from openpts.analysis.latency import Figures, counted
 from openpts.cli.console import table_of
 from openpts.procedures.kit.standing import simulation_mark
@@ -29,40 +29,6 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import Step, Stimulus, StopRule, Stream
 from openpts_io.measure import CaptureEnded, MeasurementStarted
 
-INTERFERENCE_PERCENTILE = 99.0
-
-
-class Interference(Struct, frozen=True):
-    """Rates, and response times that 99 % do not exceed, of the same stream alone and beside others.
-
-    A response time is None where there are too few I/Os for it.
-    """
-
-    alone_iops: float
-    beside_iops: float
-    alone_p99_ns: int | None
-    beside_p99_ns: int | None
-
-    @classmethod
-    def of(cls, alone: Measured, beside: Measured) -> "Interference":
-        """By what was measured in both."""
-        one, other = (Figures.of(counted(part), part.elapsed_ns) for part in (alone, beside))
-        p99_ns = [figures.percentile_ns(INTERFERENCE_PERCENTILE) for figures in (one, other)]
-        return cls(one.iops, other.iops, *p99_ns)
-
-    @property
-    def iops_factor(self) -> float | None:
-        """IOPS beside others over IOPS alone."""
-        return self.beside_iops / self.alone_iops if self.alone_iops else None
-
-    @property
-    def p99_factor(self) -> float | None:
-        """The response time beside others over that alone."""
-        if not self.alone_p99_ns or self.beside_p99_ns is None:
-            return None
-        return self.beside_p99_ns / self.alone_p99_ns
-
-
 _PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
 _LATE_PERCENTILES: Final = (50.0, 99.0, 99.9, 100.0)
 
@@ -74,60 +40,49 @@ def stream_names(step: Step) -> tuple[str, ...]:
     return tuple(stream.name or f"stream {number}" for number, stream in enumerate(step.streams, start=1))
 
 
-def streams_table(sample: Sample, latency: Callable[[float | None], str]) -> Table:
+def streams_table(document: "IoDocument", latency: Callable[[float | None], str]) -> Table:
     """A row for each stream, and one for all of them together."""
-    parts: list[tuple[str, Sample | StreamSample]] = [
-        *zip(stream_names(sample.step), sample.streams, strict=True),
-        ("all", sample),
-    ]
-    late = any(part.slips for _, part in parts)
-    unissued = any(part.unissued for _, part in parts)
+    assert not isinstance(document.streams, UnsetType)  # noqa: S101 of a step with several
+    parts: list[tuple[str, MeasuredFigures, StreamFigures | IoDocument]]
+    parts = [*((part.name, part, part) for part in document.streams), ("all", document.total, document)]
+    late = any(part.late for _, _, part in parts)
+    unissued = any(part.unissued for _, _, part in parts)
     heads = ["I/Os", "IOPS", "MB/s", "mean us", *(f"{p:g} %" for p in _PERCENTILES), "max us"]
     heads += ["late %", "99 % late us"] if late else []
     heads += ["not issued"] if unissued else []
     table = table_of("=stream", *(f">{head}" for head in heads))
-    for name, part in parts:
-        figures = Figures.of(counted(part), part.elapsed_ns)
+    for name, figures, part in parts:
         texts = [
             f"{figures.ios:,}",
             f"{figures.iops:,.0f}",
-            f"{figures.bandwidth_bytes_per_s / MB:,.1f}",
+            f"{figures.bytes_per_s / MB:,.1f}",
             latency(figures.mean_latency_ns),
-            *(latency(figures.percentile_ns(percentile)) for percentile in _PERCENTILES),
+            *(latency(figures.percentiles_ns[f"{percentile:g}"]) for percentile in _PERCENTILES),
             latency(figures.max_latency_ns),
         ]
-        found = lateness(part)
         if late:
-            texts += ["-", "-"] if found is None else [f"{100 * found.late_share:.2f}", _late_us(found, 99)]
+            found = part.late
+            texts += [f"{100 * found.late_share:.2f}", _late_us(found, 99)] if found else ["-", "-"]
         table.add_row(name, *texts, *([f"{part.unissued:,}"] if unissued else []))
     return table
 
 
-def _interferences(sample: Sample, alone: Sequence[Sample]) -> Iterator[tuple[str, Interference | None]]:
-    """By stream; None where it did not come to its end alone or together."""
-    for name, part, before in zip(stream_names(sample.step), sample.streams, alone, strict=False):
-        whole = before.state is StepState.COMPLETE and sample.state is StepState.COMPLETE
-        yield name, Interference.of(before, part) if whole else None
-
-
-def interference_table(
-    sample: Sample, alone: Sequence[Sample], latency: Callable[[float | None], str]
-) -> Table:
+def interference_table(streams: Sequence["StreamFigures"], latency: Callable[[float | None], str]) -> Table:
     """What each stream does alone and beside the others."""
     heads = (">IOPS alone", ">together", ">factor", ">99 % us alone", ">together", ">factor")
     table = table_of("=stream", *heads)
-    for name, found in _interferences(sample, alone):
-        if found is None:
-            table.add_row(name, *["-"] * 6)
+    for beside in streams:
+        if not (alone := beside.alone):
+            table.add_row(beside.name, *["-"] * 6)
             continue
         table.add_row(
-            name,
-            f"{found.alone_iops:,.0f}",
-            f"{found.beside_iops:,.0f}",
-            _factor(found.iops_factor),
-            latency(found.alone_p99_ns),
-            latency(found.beside_p99_ns),
-            _factor(found.p99_factor),
+            beside.name,
+            f"{alone.iops:,.0f}",
+            f"{beside.iops:,.0f}",
+            _factor(alone.iops_factor),
+            latency(alone.p99_ns),
+            latency(beside.percentiles_ns[_P99]),
+            _factor(alone.p99_factor),
         )
     return table
 
@@ -136,14 +91,14 @@ def _factor(value: float | None) -> str:
     return "-" if value is None else f"{value:.3g}"
 
 
-def late_lines(sample: Sample) -> Iterator[tuple[str, str]]:
+def late_lines(sample: Sample, late: "LateFigures | UnsetType") -> Iterator[tuple[str, str]]:
     """How late the planned I/Os of a single stream were; and how the host limited the step, if it did."""
-    if not sample.streams and (found := lateness(sample)) is not None:
-        shares = ", ".join(f"{p:g} % by {_late_us(found, p)} us" for p in _LATE_PERCENTILES[:-1])
+    if not sample.streams and late:
+        shares = ", ".join(f"{p:g} % by {_late_us(late, p)} us" for p in _LATE_PERCENTILES[:-1])
         yield (
             "late",
-            f"{100 * found.late_share:.2f} % of the planned I/Os by more than "
-            f"{found.bound_ns / NS_PER_US:,.0f} us; {shares}, at most {_late_us(found, 100)} us",
+            f"{100 * late.late_share:.2f} % of the planned I/Os by more than "
+            f"{late.bound_ns / NS_PER_US:,.0f} us; {shares}, at most {_late_us(late, 100)} us",
         )
     for text in host_texts(sample):
         yield "host", f"{text}: the figures are not the target's alone"
@@ -155,24 +110,15 @@ def capped_lines(sample: Sample) -> Iterator[tuple[str, str]]:
         yield "capped", f"{capped.text}; raise --qd, or lower the rate"
 
 
-def _late_us(late: Lateness, percentile: float) -> str:
-    return f"{(late.slips.percentile_ns(percentile) or 0) / NS_PER_US:,.1f}"
-
-
-def interferences(sample: Sample, alone: Sequence[Sample]) -> list[Interference | None]:
-    """What each stream does beside the others; empty where none was measured alone."""
-    return [found for _, found in _interferences(sample, alone)]
-
-
-def late_percentiles_ns(found: Lateness) -> dict[str, int | None]:
-    """How late planned I/Os were, by percentile."""
-    return {f"{p:g}": found.slips.percentile_ns(p) for p in _LATE_PERCENTILES}
+def _late_us(late: "LateFigures", percentile: float) -> str:
+    return f"{(late.percentiles_ns[f'{percentile:g}'] or 0) / NS_PER_US:,.1f}"
 
 
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 """Always named, None where there are too few I/Os; the further nines only where there are enough."""
 
 FURTHER_PERCENTILES: Final = (99.9999, 99.99999, 99.999999, 99.9999999)
+_P99: Final = "99"
 _ALWAYS: Final = ("read", "write")
 
 
@@ -251,9 +197,13 @@ class AloneFigures(Struct, frozen=True):
     p99_factor: float | None
 
     @classmethod
-    def of(cls, found: Interference) -> Self:
-        """Of a stream that was measured in both ways."""
-        return cls(found.alone_iops, found.alone_p99_ns, found.iops_factor, found.p99_factor)
+    def of(cls, part: Measured, beside: MeasuredFigures) -> Self:
+        """Of a stream that was measured alone and ``beside`` others."""
+        alone = MeasuredFigures.by(counted(part), part.elapsed_ns)
+        alone_ns, beside_ns = (figures.percentiles_ns[_P99] for figures in (alone, beside))
+        iops_factor = beside.iops / alone.iops if alone.iops else None
+        p99_factor = None if not alone_ns or beside_ns is None else beside_ns / alone_ns
+        return cls(alone.iops, alone_ns, iops_factor, p99_factor)
 
 
 class StreamFigures(_ByOperation, frozen=True, kw_only=True):
@@ -386,31 +336,32 @@ def _late(part: Sample | StreamSample) -> LateFigures | UnsetType:
     found = lateness(part)
     if found is None:
         return UNSET
-    percentiles_ns = late_percentiles_ns(found)
+    percentiles_ns = {f"{p:g}": found.slips.percentile_ns(p) for p in _LATE_PERCENTILES}
     return LateFigures(found.ios, found.late, found.late_share, found.bound_ns, percentiles_ns, found.limits)
 
 
 def _streams(sample: Sample, alone: Sequence[Sample]) -> tuple[StreamFigures, ...]:
     """All of several streams, with what each did alone where that was measured."""
-    against = interferences(sample, alone)
     parts = zip(stream_names(sample.step), sample.step.streams, sample.streams, strict=True)
-    return tuple(
-        StreamFigures(
+    found = []
+    for number, (name, stream, part) in enumerate(parts):
+        figures = MeasuredFigures.by(counted(part), part.elapsed_ns)
+        apart: AloneFigures | UnsetType | None = UNSET
+        if number < len(alone):
+            is_whole = alone[number].state is sample.state is StepState.COMPLETE
+            apart = AloneFigures.of(alone[number], figures) if is_whole else None
+        one = StreamFigures(
             name=name,
             stream=stream,
             ended_by=part.ended_by,
             elapsed_seconds=part.elapsed_ns / NS_PER_S,
-            **asdict(MeasuredFigures.by(counted(part), part.elapsed_ns)),
+            **asdict(figures),
             **_operations(part),
             errors=part.errors,
             unissued=part.unissued,
             late=_late(part),
-            alone=_alone(against[number]) if alone else UNSET,
+            alone=apart,
             interval_iops=tuple(interval.streams[number].iops for interval in sample.intervals),
         )
-        for number, (name, stream, part) in enumerate(parts)
-    )
-
-
-def _alone(found: Interference | None) -> AloneFigures | None:
-    return None if found is None else AloneFigures.of(found)
+        found.append(one)
+    return tuple(found)

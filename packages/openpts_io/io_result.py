@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from typing import IO, Final
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct, UnsetType, field
+from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -27,6 +28,7 @@ from openpts_io.io_document import (
     IoDocument,
     IoSteps,
     IoTargets,
+    LateFigures,
     capped_lines,
     interference_table,
     late_lines,
@@ -75,15 +77,16 @@ def print_summary(
 ) -> None:
     """Print the tables and the lines below them; ``alone``: it was the only target of its time."""
     console.print()
-    if sample.streams:
-        _print_whole(console, streams_table(sample, latency_text))
+    document = IoDocument.by(started, replace(sample, intervals=()), capture, streams_alone)
+    if document.streams:
+        _print_whole(console, streams_table(document, latency_text))
         console.print()
-    if streams_alone:
-        _print_whole(console, interference_table(sample, streams_alone, latency_text))
-        console.print()
-    console.print(_table(started, sample))
+        if streams_alone:
+            _print_whole(console, interference_table(document.streams, latency_text))
+            console.print()
+    console.print(_table(document, sample))
     console.print()
-    for name, text in _lines(started, sample, alone):
+    for name, text in _lines(started, sample, document.late, alone):
         _print_labeled(console, name, text)
     if capture is not None:
         _print_labeled(console, "capture", _capture_text(capture))
@@ -102,35 +105,37 @@ def latency_text(latency_ns: float | None) -> str:
     return "-" if latency_ns is None else f"{latency_ns / NS_PER_US:,.1f}"
 
 
-def _table(started: MeasurementStarted, sample: Sample) -> Table:
-    done = {name: [operation] for name, operation in sample.operations.items() if operation.ios}
-    columns = {"all": list(counted(sample)), **done} if len(done) != 1 else done
-    figures = [Figures.of(operations, sample.elapsed_ns) for operations in columns.values()]
+def _table(document: IoDocument, sample: Sample) -> Table:
+    done = {name: getattr(document, name) for name, one in sample.operations.items() if one.ios}
+    columns = {"all": document.total, **done} if len(done) != 1 else done
+    figures = list(columns.values())
     table = table_of("=", *(f">{name}" for name in columns))
-    table.columns[0].header = Text(started.target.name)
+    table.columns[0].header = Text(document.target.name)
     table.add_row("I/Os", *(f"{one.ios:,}" for one in figures))
     table.add_row("data", *(format_capacity(one.bytes) for one in figures))
     table.add_row("IOPS", *(f"{one.iops:,.0f}" for one in figures))
-    table.add_row("MB/s", *(f"{one.bandwidth_bytes_per_s / MB:,.1f}" for one in figures))
+    table.add_row("MB/s", *(f"{one.bytes_per_s / MB:,.1f}" for one in figures))
     table.add_row("latency in us")
     table.add_row("  minimum", *(latency_text(one.min_latency_ns) for one in figures))
     table.add_row("  mean", *(latency_text(one.mean_latency_ns) for one in figures))
     for percentile in PERCENTILES + FURTHER_PERCENTILES:
-        texts = [latency_text(one.percentile_ns(percentile)) for one in figures]
+        texts = [latency_text(one.percentiles_ns.get(f"{percentile:.10g}")) for one in figures]
         if any(text != "-" for text in texts):
             table.add_row(f"  {percentile:.10g} %", *texts)
     table.add_row("  maximum", *(latency_text(one.max_latency_ns) for one in figures))
     return table
 
 
-def _lines(started: MeasurementStarted, sample: Sample, alone: bool) -> Iterator[tuple[str, str]]:
+def _lines(
+    started: MeasurementStarted, sample: Sample, late: LateFigures | UnsetType, alone: bool
+) -> Iterator[tuple[str, str]]:
     yield "ended", _end_text(sample)
     if sample.standstills:
         yield "disturbed", f"{standstill_text(sample)}: measure again for figures of the target alone"
     if sample.unissued:
         yield "not issued", f"{sample.unissued:,} of the planned I/Os, which found no room until the end"
         yield from capped_lines(sample)
-    yield from late_lines(sample)
+    yield from late_lines(sample, late)
     for errors in sample.errors:
         yield "errors", errors_text(errors)
     for note in started.notes:

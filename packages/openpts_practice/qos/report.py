@@ -6,6 +6,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.procedures.kit.content import OVER_IOPS, Curve, ReportContent
@@ -25,33 +26,24 @@ from openpts_pts.shared.preparation_page import methodology, nothing_page, state
 from openpts_pts.shared.tracking.pages import tracking_rounds_page, tracking_sentence
 
 PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
-
-DONE_NOTE: Final = (
+_TITLE: Final = "Response Times under Load"
+_SUBJECT: Final = "Preparation"
+_DONE_NOTE: Final = (
     "Done: per cent of the I/Os offered that were done, of reads or writes whichever is less. Percentiles of "
     "a load that is not carried are those of the I/Os that were done; they grow with the time measured."
 )
-
-
-def percentiles_of(conditions: QosConditions) -> tuple[float, ...]:
-    """The percentiles that are always shown, and those of the limits."""
-    return tuple(sorted({*PERCENTILES, *(limit.percentile for limit in conditions.limits)}))
+_HEAT_PX, _CURVE_PX = 420, 300
+# A limit farther above the slowest value would leave the curve no room.
+_FARTHEST_LIMIT: Final = 10
+# p50 to p99.99 and further, from calm to alarming
+_COLORS: Final = (2, 4, 1, 3, 6, 5)
+_Crossing = tuple[Limit, int, float, float]
+"""Limit, number of the line, and the rates of writes and reads in per cent of their peaks."""
 
 
 def percentile_text(percentile: float) -> str:
     """``p99.9``."""
     return f"p{percentile:.12g}"
-
-
-def percentile_columns(operations: Sequence[Operation], percentiles: Sequence[float]) -> list[Col[Point]]:
-    """A column for each percentile of reads, then of writes."""
-    return [
-        Col(
-            f"{operation.plural.capitalize()} {percentile_text(percentile)}",
-            partial(percentile_cell, operation=operation, percentile=percentile),
-        )
-        for operation in operations
-        for percentile in percentiles
-    ]
 
 
 def percentile_cell(point: Point, operation: Operation, percentile: float) -> Cell:
@@ -62,212 +54,347 @@ def percentile_cell(point: Point, operation: Operation, percentile: float) -> Ce
     return cells.latency(value_ns)
 
 
-def done_cell(point: Point, late_pct: float) -> Cell:
-    """Per cent of the I/Os offered that were done."""
-    return cells.number(
-        point.done_pct,
-        1,
-        note="limited by the host" if point.is_limited_by_host else "",
-        tone="" if point.is_carried(late_pct) else "fail",
-    )
+class _Pages(Struct, frozen=True):
+    """The pages of a run, a method for each."""
 
+    qos: QosRun
 
-_HEAT_PX: Final = 420
+    @property
+    def percentiles(self) -> tuple[float, ...]:
+        """The percentiles that are always shown, and those of the limits."""
+        return tuple(sorted({*PERCENTILES, *(limit.percentile for limit in self.qos.conditions.limits)}))
 
+    def all(self) -> Iterator[Page]:
+        """In their order."""
+        qos, numbers = self.qos, count(1)
+        number = f"Plot X-QOS-{next(numbers)}"
+        name = PlotName("qos-writes", number, "Preparation: Random Writes until Steady")
+        yield state_page(qos.run, "Purge and Pre-conditioning")
+        yield tracking_rounds_page(qos.preparation, name, subject=_SUBJECT)
+        yield self.highest()
+        for mix in qos.mixes:
+            yield self.curve(mix, numbers)
+        if not qos.pairs:
+            yield nothing_page("qos-map", "Map of Read Rate by Write Rate", "no pair was measured")
+            return
+        by_figure: dict[str, list[Limit]] = {}
+        for limit in qos.conditions.limits:
+            by_figure.setdefault(limit.figure, []).append(limit)
+        done = self._map_table("qos-map-done", "I/Os done (%)", self._done)
+        for limits in by_figure.values():
+            yield self.heat(limits, done, next(numbers))
+        yield self.pairs(done)
 
-def map_pages(measured: QosRun, numbers: Iterator[int]) -> tuple[Page, ...]:
-    """A heat map for each percentile that a limit is of, and all pairs in the order of their measurement."""
-    if not measured.pairs:
-        return (nothing_page("qos-map", "Map of Read Rate by Write Rate", "no pair was measured"),)
-    by_figure: dict[str, list[Limit]] = {}
-    for limit in measured.conditions.limits:
-        by_figure.setdefault(limit.figure, []).append(limit)
-    done = _map_table(
-        measured,
-        "qos-map-done",
-        "I/Os done (%)",
-        lambda point: done_cell(point, measured.conditions.late_pct),
-    )
-    heat = [_heat_page(measured, limits, done, next(numbers)) for limits in by_figure.values()]
-    return (*heat, _pairs_page(measured, done))
+    def _done(self, point: Point) -> Cell:
+        """Per cent of the I/Os offered that were done."""
+        note = "limited by the host" if point.is_limited_by_host else ""
+        tone = "" if point.is_carried(self.qos.conditions.late_pct) else "fail"
+        return cells.number(point.done_pct, 1, note=note, tone=tone)
 
+    def _percentile_columns(self, operations: Sequence[Operation]) -> list[Col[Point]]:
+        """A column for each percentile of reads, then of writes."""
+        return [
+            Col(
+                f"{operation.plural.capitalize()} {percentile_text(percentile)}",
+                partial(percentile_cell, operation=operation, percentile=percentile),
+            )
+            for operation in operations
+            for percentile in self.percentiles
+        ]
 
-def _heat_page(measured: QosRun, limits: Sequence[Limit], done: Table, number: int) -> Page:
-    operation, percentile = limits[0].operation, limits[0].percentile
-    name = PlotName(
-        f"qos-map-{operation}-p{percentile:g}".replace(".", "-"),
-        f"Plot X-QOS-{number}",
-        f"Map of Read Rate by Write Rate: {limits[0].figure} (ms)",
-    )
-    shown = _map_table(
-        measured,
-        f"{name.id}-table",
-        f"{limits[0].figure} (ms)",
-        lambda point: percentile_cell(point, operation, percentile),
-    )
-    lines = _contour_table(measured, f"{name.id}-contour", limits)
-    verdicts = _contour_verdicts(measured, limits)
-    figure = heat_map(
-        replace(name, id=f"{name.id}-plot"),
-        shown,
-        done.id,
-        (_peak_axis(measured, Operation.WRITE), _peak_axis(measured, Operation.READ)),
-        " ".join((f"{len(measured.pairs)} pairs of rates.", *(verdict.text for verdict in verdicts))),
-        contour_id=lines.id if lines.rows else "",
-        height_px=_HEAT_PX,
-    )
-    words = Verdict(
-        "Each cell: the percentile in ms, and below it the per cent of the I/Os offered that were done. A "
-        "response time counts from the moment for which the I/O was planned."
-    )
-    return page(name, figure, words, *verdicts, lines if lines.rows else None, shown)
+    def heat(self, limits: Sequence[Limit], done: Table, number: int) -> Page:
+        """A heat map of the percentile that the limits are of, with their contours."""
+        operation, percentile, figure = limits[0].operation, limits[0].percentile, limits[0].figure
+        page_id = f"qos-map-{operation}-p{percentile:g}".replace(".", "-")
+        name = PlotName(page_id, f"Plot X-QOS-{number}", f"Map of Read Rate by Write Rate: {figure} (ms)")
+        to_cell = partial(percentile_cell, operation=operation, percentile=percentile)
+        shown = self._map_table(f"{page_id}-table", f"{figure} (ms)", to_cell)
+        lines = self._contours(f"{page_id}-contour", limits)
+        verdicts = [*self._contour_verdicts(limits)]
+        plot = heat_map(
+            replace(name, id=f"{page_id}-plot"),
+            shown,
+            done.id,
+            (self._peak_axis(Operation.WRITE), self._peak_axis(Operation.READ)),
+            " ".join((f"{len(self.qos.pairs)} pairs of rates.", *(verdict.text for verdict in verdicts))),
+            contour_id=lines.id if lines.rows else "",
+            height_px=_HEAT_PX,
+        )
+        words = Verdict(
+            "Each cell: the percentile in ms, and below it the per cent of the I/Os offered that were done. "
+            "A response time counts from the moment for which the I/O was planned."
+        )
+        return page(name, plot, words, *verdicts, lines if lines.rows else None, shown)
 
+    def _peak_axis(self, operation: Operation) -> str:
+        peak = self.qos.peaks.get(100 if operation is Operation.READ else 0)
+        of = "" if peak is None else f" of {peak.iops:,.0f} IOPS"
+        return f"{operation.plural.capitalize()} offered (%{of})"
 
-def _peak_axis(measured: QosRun, operation: Operation) -> str:
-    peak = measured.peaks.get(100 if operation is Operation.READ else 0)
-    of = "" if peak is None else f" of {peak.iops:,.0f} IOPS"
-    return f"{operation.plural.capitalize()} offered (%{of})"
+    def _map_table(self, table_id: str, title: str, to_cell: Callable[[Point], Cell]) -> Table:
+        """Read rates from the highest down, write rates from the least on, as on a map."""
+        loads = sorted(self.qos.conditions.loads_pct)
 
+        def cell(reads_pct: float, writes_pct: float) -> Cell:
+            point = self.qos.pairs.get((reads_pct, writes_pct))
+            return cells.missing("not measured") if point is None else to_cell(point)
 
-def _map_table(measured: QosRun, table_id: str, title: str, cell: Callable[[Point], Cell]) -> Table:
-    """Read rates from the highest down, write rates from the least on, as on a map."""
-    loads = sorted(measured.conditions.loads_pct)
-
-    def of(reads_pct: float, writes_pct: float) -> Cell:
-        point = measured.pairs.get((reads_pct, writes_pct))
-        return cells.missing("not measured") if point is None else cell(point)
-
-    return grid(
-        table_id,
-        title,
-        Col("Reads (% of the peak)", lambda pct: Cell(f"{pct:g} %", pct), width=0.8),
-        [(Column(f"{pct:g} %", pct), pct) for pct in loads],
-        loads[::-1],
-        cell=of,
-        group="Writes (% of the peak)",
-    )
-
-
-def _contour_values(measured: QosRun, limit: Limit) -> list[list[float | None]]:
-    """The limit's percentile by read rate and write rate, ns; infinity where the drive carries less."""
-    loads = sorted(measured.conditions.loads_pct)
-
-    def of(point: Point | None) -> float | None:
-        if point is None:
-            return None
-        if not point.is_carried(measured.conditions.late_pct):
-            return math.inf
-        return point.percentile_ns(limit.operation, limit.percentile)
-
-    return [[of(measured.pairs.get((reads, writes))) for writes in loads] for reads in loads]
-
-
-def _contour_table(measured: QosRun, table_id: str, limits: Sequence[Limit]) -> Table:
-    """The points of each contour: where it crosses a rate of the map."""
-    loads = sorted(measured.conditions.loads_pct)
-    peaks = [measured.peaks[mix].iops if mix in measured.peaks else None for mix in (0, 100)]
-    points = [
-        (limit, line, _between(loads, column), _between(loads, row))
-        for limit in limits
-        for line, places in enumerate(contour(_contour_values(measured, limit), limit.latency_ns), start=1)
-        for column, row in places
-    ]
-
-    def rate(at: int) -> Col[tuple[Limit, int, float, float]]:
-        label, peak = ("Writes", "Reads")[at], peaks[at]
-        return Col(
-            f"{label} (IOPS)",
-            lambda one: cells.number_or("no peak", None if peak is None else one[2:][at] / 100 * peak, 1),
+        return grid(
+            table_id,
+            title,
+            Col("Reads (% of the peak)", lambda pct: Cell(f"{pct:g} %", pct), width=0.8),
+            [(Column(f"{pct:g} %", pct), pct) for pct in loads],
+            loads[::-1],
+            cell=cell,
+            group="Writes (% of the peak)",
         )
 
-    columns: list[Col[tuple[Limit, int, float, float]]] = [
-        Col("Line", lambda one: cells.count(one[1])),
-        Col("Writes (% of the peak)", lambda one: cells.number(one[2], 1)),
-        Col("Reads (% of the peak)", lambda one: cells.number(one[3], 1)),
-        rate(0),
-        rate(1),
-    ]
-    head: Col[tuple[Limit, int, float, float]] = Col(
-        "Limit", lambda one: Cell(f"{format_latency_ms(one[0].latency_ns)} ms"), width=0.6
-    )
-    return table(table_id, "Contours, interpolated between neighboring pairs", head, columns, points)
+    def _contours(self, table_id: str, limits: Sequence[Limit]) -> Table:
+        """The points of each contour: where it crosses a rate of the map."""
+        qos, loads = self.qos, sorted(self.qos.conditions.loads_pct)
 
+        def value(limit: Limit, point: Point | None) -> float | None:
+            """The limit's percentile, ns; infinity where the drive carries less."""
+            if point is None:
+                return None
+            if not point.is_carried(qos.conditions.late_pct):
+                return math.inf
+            return point.percentile_ns(limit.operation, limit.percentile)
 
-def _between(loads: Sequence[float], place: float) -> float:
-    """The load at a place among those of the map: 0.5 is halfway between the first two."""
-    at = min(int(place), len(loads) - 2)
-    return loads[at] + (place - at) * (loads[at + 1] - loads[at])
+        def between(place: float) -> float:
+            """The load at a place among those of the map: 0.5 is halfway between the first two."""
+            at = min(int(place), len(loads) - 2)
+            return loads[at] + (place - at) * (loads[at + 1] - loads[at])
 
+        points: list[_Crossing] = []
+        for limit in limits:
+            values = [[value(limit, qos.pairs.get((reads, writes))) for writes in loads] for reads in loads]
+            for line, places in enumerate(contour(values, limit.latency_ns), start=1):
+                points += [(limit, line, between(column), between(row)) for column, row in places]
 
-def _contour_verdicts(measured: QosRun, limits: Sequence[Limit]) -> list[Verdict]:
-    """How many pairs keep each limit."""
-    found = []
-    for limit in limits:
-        states = [point.keeps(limit, measured.conditions.late_pct) for point in measured.pairs.values()]
-        unknown = f", {states.count(None)} not judged (too few I/Os)" if None in states else ""
-        hosts = sum(point.is_limited_by_host for point in measured.pairs.values())
+        def rate(label: str, at: int, mix: int) -> Col[_Crossing]:
+            peak = qos.peaks.get(mix)
+
+            def cell(one: _Crossing) -> Cell:
+                return cells.number_or("no peak", None if peak is None else one[2:][at] / 100 * peak.iops, 1)
+
+            return Col(f"{label} (IOPS)", cell)
+
+        columns: list[Col[_Crossing]] = [
+            Col("Line", lambda one: cells.count(one[1])),
+            Col("Writes (% of the peak)", lambda one: cells.number(one[2], 1)),
+            Col("Reads (% of the peak)", lambda one: cells.number(one[3], 1)),
+            rate("Writes", 0, 0),
+            rate("Reads", 1, 100),
+        ]
+        head: Col[_Crossing] = Col(
+            "Limit", lambda one: Cell(f"{format_latency_ms(one[0].latency_ns)} ms"), width=0.6
+        )
+        return table(table_id, "Contours, interpolated between neighboring pairs", head, columns, points)
+
+    def _contour_verdicts(self, limits: Sequence[Limit]) -> Iterator[Verdict]:
+        """How many pairs keep each limit."""
+        points, late_pct = self.qos.pairs.values(), self.qos.conditions.late_pct
+        hosts = sum(point.is_limited_by_host for point in points)
         host = f"; the host limited {hosts}, whose response times are not the drive's alone" if hosts else ""
-        refused = sum(not point.is_carried(measured.conditions.late_pct) for point in measured.pairs.values())
-        found.append(
-            Verdict(
+        refused = sum(not point.is_carried(late_pct) for point in points)
+        for limit in limits:
+            states = [point.keeps(limit, late_pct) for point in points]
+            unknown = f", {states.count(None)} not judged (too few I/Os)" if None in states else ""
+            yield Verdict(
                 f"{limit}: kept at {states.count(True)} of {len(states)} pairs{unknown}; the drive does not "
                 f"carry {refused}{host}.",
                 "fail" if hosts else "info",
             )
+
+    def pairs(self, done: Table) -> Page:
+        """All pairs, from the first that was measured on."""
+        pairs = self.qos.pairs
+        rates = {point: pair for pair, point in pairs.items()}
+        numbers = {point: number for number, point in enumerate(pairs.values(), start=1)}
+        columns: list[Col[Point]] = [
+            Col("Reads (%)", lambda point: cells.number(rates[point][0], 0)),
+            Col("Writes (%)", lambda point: cells.number(rates[point][1], 0)),
+            *self._percentile_columns(list(Operation)),
+        ]
+        shown = table(
+            "qos-pairs-table",
+            "Response times of each pair (ms), in the order of measurement",
+            Col("No.", lambda point: cells.count(numbers[point]), width=0),
+            columns,
+            pairs.values(),
+            note=_DONE_NOTE,
         )
-    return found
+        order = Verdict(
+            "Pairs were measured in an order drawn from the seed, each after "
+            f"{self.qos.conditions.settle_ns / 1e9:g} s at its rates that do not count: a drift of the drive "
+            "is spread over the map, not mistaken for an effect of the load."
+        )
+        return Page("qos-pairs", "Pairs of the Map", (order, done, shown), mandatory=True)
+
+    def highest(self) -> Page:
+        """The highest load of each mix that keeps each limit, with the load above it that does not."""
+        conditions = self.qos.conditions
+        columns: list[Col[Search]] = [
+            Col("Highest load that keeps it (IOPS)", _highest_cell),
+            Col("% of the peak", _share_of_peak),
+            Col("Percentile there (ms)", lambda one: _at(one, one.bracket.kept)),
+            Col("Next load, breaks it (IOPS)", _broken),
+            Col("Percentile there (ms)", lambda one: _at(one, one.bracket.broken)),
+            Col("Measured (times)", _times),
+        ]
+        shown = table(
+            "qos-highest-table",
+            "Highest load that keeps a limit",
+            Col("Mix (R/W %), limit", lambda one: Cell(one.name), align="left", width=2.2),
+            columns,
+            self.qos.searches,
+            note="Percentile: of all measurements of the load together, below it the lowest and the highest "
+            "of a single one.",
+        )
+        rule = Verdict(
+            f"A load keeps a limit if the drive carries it, with no more than {conditions.late_pct:g} % of "
+            "its I/Os not done, and the percentile is at or below the limit. A percentile takes so many I/Os "
+            "that ten are slower. The true highest load lies between both columns of IOPS, which are "
+            f"{conditions.width_pct:g} % apart at the most where the search came to its end; both ends are "
+            f"measured {conditions.repeats} times."
+        )
+        return Page(
+            "qos-highest",
+            "Highest Load That Keeps a Limit",
+            (*_search_verdicts(self.qos), rule, shown, _peaks_table(self.qos)),
+            mandatory=True,
+        )
+
+    def curve(self, mix: Mix, numbers: Iterator[int]) -> Page:
+        """Percentiles over the load of a mix: flat at first, then steep."""
+        page_id, title = f"qos-curve-{mix.read_pct}", f"Response Times v Load: R/W {mix}"
+        if not mix.points:
+            return nothing_page(page_id, title, "no load was measured")
+        operations = [Operation.READ] * bool(mix.read_pct) + [Operation.WRITE] * bool(100 - mix.read_pct)
+        columns: list[Col[Point]] = [
+            Col("% of the peak", lambda one: cells.number_or("no peak", mix.share_pct(one.ios_per_s), 1)),
+            Col("Times", lambda one: Cell(str(len(one.samples)))),
+            Col("Done (%)", self._done),
+            *self._percentile_columns(operations),
+        ]
+        shown = table(
+            f"{page_id}-table",
+            "Percentiles of response times (ms)",
+            Col("Load (IOPS)", lambda one: cells.number(one.ios_per_s, 1), width=0),
+            columns,
+            mix.points,
+            note=_DONE_NOTE,
+        )
+        figures = [
+            self._plot(mix, operation, 3 + at * len(self.percentiles)).over(
+                PlotName(page_id, f"Plot X-QOS-{next(numbers)}", f"{title}, {operation.plural}"), shown
+            )
+            for at, operation in enumerate(operations)
+        ]
+        return Page(page_id, title, (*figures, shown), mandatory=True)
+
+    def _plot(self, mix: Mix, operation: Operation, first: int) -> Plot:
+        percentiles, conditions = self.percentiles, self.qos.conditions
+        slowest_ns = max(
+            (
+                one.percentile_ns(operation, percentile) or 0
+                for one in mix.points
+                for percentile in percentiles
+            ),
+            default=0,
+        )
+        limits = [
+            limit
+            for limit in conditions.limits_of(mix.read_pct)
+            if limit.operation is operation and limit.latency_ns <= _FARTHEST_LIMIT * slowest_ns
+        ]
+        refused = [one.ios_per_s for one in mix.points if not one.is_carried(conditions.late_pct)]
+        rules = [PlotRule(_rule_text(limit), limit.latency_ns / NS_PER_MS, "limit") for limit in limits]
+        if refused:
+            rules.append(PlotRule("not carried from here", min(refused), "average", axis="x"))
+        limits_ms = [limit.latency_ns / NS_PER_MS for limit in limits]
+        return Plot(
+            part=operation,
+            x=ticks.linear_axis("Load offered (IOPS)", 0, mix.points[-1].ios_per_s),
+            y=lambda values: ticks.log_axis("Response time (ms)", [*values, *limits_ms]),
+            series=tuple(
+                Series(percentile_text(percentile), "column", (first + at,), _COLORS[at % len(_COLORS)])
+                for at, percentile in enumerate(percentiles)
+            ),
+            alt="{rows} loads, from {low} to {high} ms.",
+            decimals=None,
+            rules=tuple(rules),
+            height_px=_CURVE_PX,
+        )
 
 
-def _pairs_page(measured: QosRun, done: Table) -> Page:
-    """All pairs, from the first that was measured on."""
-    rates = {point: pair for pair, point in measured.pairs.items()}
-    columns: list[Col[Point]] = [
-        Col("Reads (%)", lambda point: cells.number(rates[point][0], 0)),
-        Col("Writes (%)", lambda point: cells.number(rates[point][1], 0)),
-        *percentile_columns(list(Operation), percentiles_of(measured.conditions)),
-    ]
-    numbers = {point: number for number, point in enumerate(measured.pairs.values(), start=1)}
-    shown = table(
-        "qos-pairs-table",
-        "Response times of each pair (ms), in the order of measurement",
-        Col("No.", lambda point: cells.count(numbers[point]), width=0),
+def _rule_text(limit: Limit) -> str:
+    return f"{percentile_text(limit.percentile)} limit {format_latency_ms(limit.latency_ns)}"
+
+
+def _search_verdicts(measured: QosRun) -> Iterator[Verdict]:
+    """What was found of each mix and limit, in a sentence."""
+    for search in measured.searches:
+        kept, broken = search.bracket.kept, search.bracket.broken
+        if kept is None or broken is None:
+            yield Verdict(f"{search.name}: {search.absence}.", "info" if search.is_judged else "fail")
+            continue
+        share_pct = search.mix.share_pct(kept.ios_per_s)
+        share = "" if share_pct is None else f" ({share_pct:.1f} % of the peak)"
+        doubt = search.doubt(measured.conditions)
+        yield Verdict(
+            f"{search.name}: kept up to {kept.ios_per_s:,.1f} IOPS{share}, broken at {broken.ios_per_s:,.1f} "
+            f"IOPS{f'; {doubt}' if doubt else ''}.",
+            "fail" if doubt else "info",
+        )
+
+
+def _highest_cell(search: Search) -> Cell:
+    kept = search.bracket.kept
+    if kept is None or not search.bracket.is_reached:
+        return cells.missing(search.absence)
+    return cells.number(kept.ios_per_s, 1)
+
+
+def _share_of_peak(search: Search) -> Cell:
+    kept = search.bracket.kept
+    share_pct = None if kept is None else search.mix.share_pct(kept.ios_per_s)
+    return cells.number_or("no load keeps it" if kept is None else "no peak", share_pct, 1)
+
+
+def _broken(search: Search) -> Cell:
+    broken = search.bracket.broken
+    if broken is None:
+        return cells.none()
+    return cells.number(broken.ios_per_s, 1) if search.is_judged else cells.missing("too few I/Os")
+
+
+def _at(search: Search, point: Point | None) -> Cell:
+    if point is None:
+        return cells.none()
+    value_ns, each = search.at(point), search.range_at(point)
+    if value_ns is None:
+        return cells.missing("too few I/Os")
+    low, high = map(format_latency_ms, each or (value_ns, value_ns))
+    return cells.latency(value_ns, note=f"{low} to {high}" if each else "")
+
+
+def _times(search: Search) -> Cell:
+    ends = (search.bracket.kept, search.bracket.broken)
+    return Cell(" and ".join(str(len(end.samples)) for end in ends if end is not None) or "-")
+
+
+def _peaks_table(measured: QosRun) -> Table:
+    peaks, conditions = measured.peaks, measured.conditions
+    columns = [metric.column(peaks.__getitem__) for metric in (IOPS, ART, MRT)]
+    return table(
+        "qos-peaks",
+        f"Peaks: closed loop, TC {conditions.tc} / QD {conditions.qd}",
+        Col("Mix (R/W %)", lambda mix: Cell(mix_text(mix)), align="left"),
         columns,
-        measured.pairs.values(),
-        note=DONE_NOTE,
-    )
-    order = Verdict(
-        "Pairs were measured in an order drawn from the seed, each after "
-        f"{measured.conditions.settle_ns / 1e9:g} s at its rates that do not count: a drift of the drive is "
-        "spread over the map, not mistaken for an effect of the load."
-    )
-    return Page("qos-pairs", "Pairs of the Map", (order, done, shown), mandatory=True)
-
-
-_TITLE: Final = "Response Times under Load"
-_SUBJECT: Final = "Preparation"
-
-
-def report(run: Run) -> ReportContent:
-    """The test's part of a report, from the samples in the record."""
-    measured = qos_run(run)
-    return ReportContent(
-        verdicts=(tracking_sentence(measured.preparation, _SUBJECT), *_search_verdicts(measured)),
-        measures=_measures(measured),
-        sections=methodology(run, _TITLE, _test_rows(measured), lambda: _pages(measured)),
-        figures=lambda: _figures(measured),
-        curves=lambda: tuple(_curves(measured)),
-    )
-
-
-def _pages(measured: QosRun) -> tuple[Page, ...]:
-    numbers = count(1)
-    name = PlotName("qos-writes", f"Plot X-QOS-{next(numbers)}", "Preparation: Random Writes until Steady")
-    return (
-        state_page(measured.run, "Purge and Pre-conditioning"),
-        tracking_rounds_page(measured.preparation, name, subject=_SUBJECT),
-        _highest_page(measured),
-        *(_curve_page(measured, mix, numbers) for mix in measured.mixes),
-        *map_pages(measured, numbers),
+        peaks,
+        note="The loads of the test are shares of these.",
     )
 
 
@@ -384,173 +511,13 @@ def _of_point(point: Point, conditions: QosConditions) -> dict[str, Any]:
     }
 
 
-_CURVE_PX: Final = 300
-# A limit farther above the slowest value would leave the curve no room.
-_FARTHEST_LIMIT: Final = 10
-# p50 to p99.99 and further, from calm to alarming
-_COLORS: Final = (2, 4, 1, 3, 6, 5)
-
-
-def _highest_page(measured: QosRun) -> Page:
-    """The highest load of each mix that keeps each limit, with the load above it that does not."""
-    conditions = measured.conditions
-    columns: list[Col[Search]] = [
-        Col("Highest load that keeps it (IOPS)", _highest_cell),
-        Col("% of the peak", _share_of_peak),
-        Col("Percentile there (ms)", lambda one: _at(one, one.bracket.kept)),
-        Col("Next load, breaks it (IOPS)", _broken),
-        Col("Percentile there (ms)", lambda one: _at(one, one.bracket.broken)),
-        Col("Measured (times)", _times),
-    ]
-    shown = table(
-        "qos-highest-table",
-        "Highest load that keeps a limit",
-        Col("Mix (R/W %), limit", lambda one: Cell(one.name), align="left", width=2.2),
-        columns,
-        measured.searches,
-        note="Percentile: of all measurements of the load together, below it the lowest and the highest of a "
-        "single one.",
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the samples in the record."""
+    measured = qos_run(run)
+    return ReportContent(
+        verdicts=(tracking_sentence(measured.preparation, _SUBJECT), *_search_verdicts(measured)),
+        measures=_measures(measured),
+        sections=methodology(run, _TITLE, _test_rows(measured), lambda: tuple(_Pages(measured).all())),
+        figures=lambda: _figures(measured),
+        curves=lambda: tuple(_curves(measured)),
     )
-    rule = Verdict(
-        f"A load keeps a limit if the drive carries it, with no more than {conditions.late_pct:g} % of its "
-        "I/Os not done, and the percentile is at or below the limit. A percentile takes so many I/Os that "
-        "ten are slower. The true highest load lies between both columns of IOPS, which are "
-        f"{conditions.width_pct:g} % apart at the most where the search came to its end; both ends are "
-        f"measured {conditions.repeats} times."
-    )
-    return Page(
-        "qos-highest",
-        "Highest Load That Keeps a Limit",
-        (*_search_verdicts(measured), rule, shown, _peaks_table(measured)),
-        mandatory=True,
-    )
-
-
-def _search_verdicts(measured: QosRun) -> Iterator[Verdict]:
-    """What was found of each mix and limit, in a sentence."""
-    for search in measured.searches:
-        kept, broken = search.bracket.kept, search.bracket.broken
-        if kept is None or broken is None:
-            yield Verdict(f"{search.name}: {search.absence}.", "info" if search.is_judged else "fail")
-            continue
-        share_pct = search.mix.share_pct(kept.ios_per_s)
-        share = "" if share_pct is None else f" ({share_pct:.1f} % of the peak)"
-        doubt = search.doubt(measured.conditions)
-        yield Verdict(
-            f"{search.name}: kept up to {kept.ios_per_s:,.1f} IOPS{share}, broken at {broken.ios_per_s:,.1f} "
-            f"IOPS{f'; {doubt}' if doubt else ''}.",
-            "fail" if doubt else "info",
-        )
-
-
-def _highest_cell(search: Search) -> Cell:
-    kept = search.bracket.kept
-    if kept is None or not search.bracket.is_reached:
-        return cells.missing(search.absence)
-    return cells.number(kept.ios_per_s, 1)
-
-
-def _share_of_peak(search: Search) -> Cell:
-    kept = search.bracket.kept
-    share_pct = None if kept is None else search.mix.share_pct(kept.ios_per_s)
-    return cells.number_or("no load keeps it" if kept is None else "no peak", share_pct, 1)
-
-
-def _broken(search: Search) -> Cell:
-    broken = search.bracket.broken
-    if broken is None:
-        return cells.none()
-    return cells.number(broken.ios_per_s, 1) if search.is_judged else cells.missing("too few I/Os")
-
-
-def _at(search: Search, point: Point | None) -> Cell:
-    if point is None:
-        return cells.none()
-    value_ns, each = search.at(point), search.range_at(point)
-    if value_ns is None:
-        return cells.missing("too few I/Os")
-    low, high = map(format_latency_ms, each or (value_ns, value_ns))
-    return cells.latency(value_ns, note=f"{low} to {high}" if each else "")
-
-
-def _times(search: Search) -> Cell:
-    ends = (search.bracket.kept, search.bracket.broken)
-    return Cell(" and ".join(str(len(end.samples)) for end in ends if end is not None) or "-")
-
-
-def _peaks_table(measured: QosRun) -> Table:
-    peaks, conditions = measured.peaks, measured.conditions
-    columns = [metric.column(peaks.__getitem__) for metric in (IOPS, ART, MRT)]
-    return table(
-        "qos-peaks",
-        f"Peaks: closed loop, TC {conditions.tc} / QD {conditions.qd}",
-        Col("Mix (R/W %)", lambda mix: Cell(mix_text(mix)), align="left"),
-        columns,
-        peaks,
-        note="The loads of the test are shares of these.",
-    )
-
-
-def _curve_page(measured: QosRun, mix: Mix, numbers: Iterator[int]) -> Page:
-    """Percentiles over the load of a mix: flat at first, then steep."""
-    page_id, title = f"qos-curve-{mix.read_pct}", f"Response Times v Load: R/W {mix}"
-    if not mix.points:
-        return nothing_page(page_id, title, "no load was measured")
-    operations = [Operation.READ] * bool(mix.read_pct) + [Operation.WRITE] * bool(100 - mix.read_pct)
-    percentiles = percentiles_of(measured.conditions)
-    columns: list[Col[Point]] = [
-        Col("% of the peak", lambda one: cells.number_or("no peak", mix.share_pct(one.ios_per_s), 1)),
-        Col("Times", lambda one: Cell(str(len(one.samples)))),
-        Col("Done (%)", lambda one: done_cell(one, measured.conditions.late_pct)),
-        *percentile_columns(operations, percentiles),
-    ]
-    shown = table(
-        f"{page_id}-table",
-        "Percentiles of response times (ms)",
-        Col("Load (IOPS)", lambda one: cells.number(one.ios_per_s, 1), width=0),
-        columns,
-        mix.points,
-        note=DONE_NOTE,
-    )
-    figures = [
-        _curve(measured, mix, operation, 3 + at * len(percentiles)).over(
-            PlotName(page_id, f"Plot X-QOS-{next(numbers)}", f"{title}, {operation.plural}"), shown
-        )
-        for at, operation in enumerate(operations)
-    ]
-    return Page(page_id, title, (*figures, shown), mandatory=True)
-
-
-def _curve(measured: QosRun, mix: Mix, operation: Operation, first: int) -> Plot:
-    percentiles = percentiles_of(measured.conditions)
-    slowest_ns = max(
-        (one.percentile_ns(operation, percentile) or 0 for one in mix.points for percentile in percentiles),
-        default=0,
-    )
-    limits = [
-        limit
-        for limit in measured.conditions.limits_of(mix.read_pct)
-        if limit.operation is operation and limit.latency_ns <= _FARTHEST_LIMIT * slowest_ns
-    ]
-    refused = [one.ios_per_s for one in mix.points if not one.is_carried(measured.conditions.late_pct)]
-    rules = [PlotRule(_rule_text(limit), limit.latency_ns / NS_PER_MS, "limit") for limit in limits]
-    if refused:
-        rules.append(PlotRule("not carried from here", min(refused), "average", axis="x"))
-    limits_ms = [limit.latency_ns / NS_PER_MS for limit in limits]
-    return Plot(
-        part=operation,
-        x=ticks.linear_axis("Load offered (IOPS)", 0, mix.points[-1].ios_per_s),
-        y=lambda values: ticks.log_axis("Response time (ms)", [*values, *limits_ms]),
-        series=tuple(
-            Series(percentile_text(percentile), "column", (first + at,), _COLORS[at % len(_COLORS)])
-            for at, percentile in enumerate(percentiles)
-        ),
-        alt="{rows} loads, from {low} to {high} ms.",
-        decimals=None,
-        rules=tuple(rules),
-        height_px=_CURVE_PX,
-    )
-
-
-def _rule_text(limit: Limit) -> str:
-    return f"{percentile_text(limit.percentile)} limit {format_latency_ms(limit.latency_ns)}"

@@ -35,7 +35,7 @@ READ = """
     folders = [Path(name) for name in sys.argv[1:]]
     try:
         with worker_processes({processes}) as workers:
-            wanted = [part_reader.WantedPart(folder, "2026-11-21T08:00:00Z", None) for folder in folders]
+            wanted = [part_reader.RequestedPart(folder, "2026-11-21T08:00:00Z", None) for folder in folders]
             begun = part_reader.begin_parts(wanted, workers)
             parts = list(part_reader.parts_as_made(begun))
         sys.stdout.buffer.write(msgspec.json.encode(sorted(parts, key=lambda part: part.folder)))

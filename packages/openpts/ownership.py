@@ -194,7 +194,8 @@ def lockers(path: Path, roots: SystemRoots) -> tuple[int, ...]:
         dict.fromkeys(
             int(fd.parts[-3])
             for fd in roots.proc.glob("[0-9]*/fd/*")
-            if _leads_to(fd, path) and any("OFDLCK" in line for line in read_lines(_info_of(fd)))
+            if _leads_to(fd, path)
+            and any("OFDLCK" in line for line in read_lines(fd.parent.parent / "fdinfo" / fd.name))
         )
     )
 
@@ -204,10 +205,6 @@ def _leads_to(fd: Path, path: Path) -> bool:
         return fd.readlink() == path
     except OSError:
         return False
-
-
-def _info_of(fd: Path) -> Path:
-    return fd.parent.parent / "fdinfo" / fd.name
 
 
 def holder_of(name: str, folder: Path) -> str | None:

@@ -131,16 +131,12 @@ def open_file(folder: Path, name: str) -> Iterator[io.BufferedReader]:
             _refuse_holes(name, descriptor)
             yield file
     finally:
-        _close(descriptor)
-
-
-def _close(descriptor: int) -> None:
-    with _CLOSING:
-        left = _LEFT_OPEN.get(_number_of(os.fstat(descriptor)))
-        if left is None:
-            os.close(descriptor)
-        else:
-            left.append(descriptor)
+        with _CLOSING:
+            left = _LEFT_OPEN.get(_number_of(os.fstat(descriptor)))
+            if left is None:
+                os.close(descriptor)
+            else:
+                left.append(descriptor)
 
 
 @contextmanager

@@ -173,13 +173,9 @@ class NvmePowerStates(Struct):
         self._entry = None
 
 
-def _found(text: Mapping[str, str]) -> PowerSetting:
-    table = table_of(bytes.fromhex(text["table"])) if "table" in text else ()
-    return PowerSetting(int(text["state"]), text.get("autonomous") == "1", table)
-
-
 def _put_back(fd: int, text: Mapping[str, str]) -> None:
-    found = _found(text)
+    table = table_of(bytes.fromhex(text["table"])) if "table" in text else ()
+    found = PowerSetting(int(text["state"]), text.get("autonomous") == "1", table)
     if "table" in text:
         set_feature(fd, _AUTONOMOUS, int(found.autonomous), data=table_bytes(found.table))
     set_feature(fd, _POWER_MANAGEMENT, found.state)

@@ -67,11 +67,6 @@ def shared_with(change: Change, found: str, until: str, others: Sequence[Entry])
     return None if lasting_already else last
 
 
-def new_group() -> str:
-    """A name for the entries to come of one change."""
-    return secrets.token_hex(4)
-
-
 def still_needed(entry: Entry, noted: JournalSnapshot, roots: SystemRoots) -> str | None:
     """Why nothing is written when this change ends; None if it is to be put back.
 
@@ -189,7 +184,7 @@ class HostChanger(Struct, frozen=True):
             "place": change.place,
             "wanted": change.wanted,
             "until": self.until,
-            "group": new_group() if shared is None else shared.subject["group"],
+            "group": secrets.token_hex(4) if shared is None else shared.subject["group"],
         }
         # the inode numbers of /proc/sys change whenever the kernel reclaims memory
         if change.means is Means.FILE and Path(change.place).is_relative_to(self.roots.sys.resolve()):

@@ -32,7 +32,10 @@ def _sensors(roots: SystemRoots) -> Gauge:
     found: dict[str, Path] = {}
     for kind in ("average", "input"):  # the present value where a sensor has both
         for path in sorted(folder.glob(f"hwmon*/power*_{kind}")):
-            found[_sensor_name(path)] = path
+            number = path.name.split("_")[0]
+            chip = read_text(path.parent / "name") or path.parent.name
+            label = read_text(path.parent / f"{number}_label") or number.removeprefix("power")
+            found[f"power_{name_word(chip)}_{name_word(label)}_w"] = path
     if not found:
         return Gauge("power sensors", None, f"{folder}/hwmon*/power* is missing: no sensor tells power")
     names = tuple(found)
@@ -47,13 +50,6 @@ def _sensors(roots: SystemRoots) -> Gauge:
         of_host=True,
         for_all=True,
     )
-
-
-def _sensor_name(path: Path) -> str:
-    number = path.name.split("_")[0]
-    chip = read_text(path.parent / "name") or path.parent.name
-    label = read_text(path.parent / f"{number}_label") or number.removeprefix("power")
-    return f"power_{name_word(chip)}_{name_word(label)}_w"
 
 
 def _watts(names: Sequence[str], contents: Sequence[bytes]) -> Values:
@@ -312,7 +308,6 @@ def _clocks(group: str, contents: Sequence[bytes]) -> Mapping[str, float]:
     return {f"{group}_clock_mhz": fmean(clocks_mhz), f"{group}_lowest_clock_mhz": min(clocks_mhz)}
 
 
-_ENGINE_THREAD: Final = "openpts-io-"
 # A path with a thread for each I/O may have a thousand of them; they are alike.
 _MOST_THREADS: Final = 64
 _MS_PER_S: Final = 1000
@@ -332,7 +327,7 @@ def _threads(roots: SystemRoots) -> Gauge:
     threads = [
         task
         for task in sorted(folder.glob("*"))
-        if (read_text(task / "comm") or "").startswith(_ENGINE_THREAD)
+        if (read_text(task / "comm") or "").startswith("openpts-io-")
     ]
     paths = [task / "schedstat" for task in threads if (task / "schedstat").exists()]
     if not paths:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Final
 
 from openpts.system_files import (
-    Mount,
     SystemRoots,
     pci_name,
     printable,
@@ -66,16 +65,6 @@ def _core(topology: Path) -> tuple[str | None, ...]:
 
 _KHZ_PER_MHZ: Final = 1000
 _UW_PER_W: Final = 1_000_000
-
-
-# SOL-SYS-01
-def _processor_limits(roots: SystemRoots) -> Facts:
-    """Clocks, package power and microcode, under the keys of the report's header."""
-    return {
-        "cpu_clock": _clock(roots.sys / "devices/system/cpu"),
-        "cpu_package_power": _package_power(roots.sys / "class/powercap"),
-        "microcode": _microcode(roots.proc / "cpuinfo"),
-    }
 
 
 def _clock(cpus: Path) -> Fact:
@@ -159,18 +148,13 @@ def primary_storage_fact(roots: SystemRoots) -> Fact:
     if not mounts:
         return Fact(None, f"{source} has no mount at /")
     root = mounts[-1]
-    folder = _device_folder(root, roots)
-    if folder is None:
-        return Fact(f"{root.fs_type} on {printable(root.source)}", source)
-    return Fact(f"{root.fs_type} on {' and '.join(_describe(disk) for disk in _disks(folder))}", str(folder))
-
-
-def _device_folder(root: Mount, roots: SystemRoots) -> Path | None:
-    """Place of the device in sysfs; by name for btrfs, which mounts under a number of its own."""
     places = [roots.sys / "dev/block" / root.device]
     if root.source.startswith("/dev/"):
         places.append(roots.sys / "class/block" / Path(root.source).name)
-    return next((place.resolve() for place in places if place.exists()), None)
+    folder = next((place.resolve() for place in places if place.exists()), None)
+    if folder is None:
+        return Fact(f"{root.fs_type} on {printable(root.source)}", source)
+    return Fact(f"{root.fs_type} on {' and '.join(_describe(disk) for disk in _disks(folder))}", str(folder))
 
 
 def _disks(folder: Path) -> tuple[Path, ...]:
@@ -204,6 +188,7 @@ _VIRTUAL_SYSTEMS: Final = (
 )
 
 
+# SOL-SYS-01
 def host_facts(roots: SystemRoots) -> Facts:
     """The facts of the host under the keys of the report's header; never raises."""
     return {
@@ -211,7 +196,9 @@ def host_facts(roots: SystemRoots) -> Facts:
         "motherboard": _dmi(roots, "board_vendor", "board_name"),
         "bios": _dmi(roots, "bios_vendor", "bios_version", "bios_date"),
         "cpu": _cpu_fact(roots),
-        **_processor_limits(roots),
+        "cpu_clock": _clock(roots.sys / "devices/system/cpu"),
+        "cpu_package_power": _package_power(roots.sys / "class/powercap"),
+        "microcode": _microcode(roots.proc / "cpuinfo"),
         "memory": _memory(roots),
         "memory_modules": memory_modules_fact(roots),
         "operating_system": _operating_system(roots),

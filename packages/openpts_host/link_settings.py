@@ -25,12 +25,6 @@ def apst_file(device: BlockDevice) -> Path | None:
     return None if controller is None else controller / "power/pm_qos_latency_tolerance_us"
 
 
-def pci_power_control(device: BlockDevice) -> Path | None:
-    """Whether the PCI function above the drive may be suspended."""
-    functions = pci_functions(hardware_folder(device))
-    return functions[0] / "power/control" if functions else None
-
-
 def scsi_power_control(device: BlockDevice) -> Path | None:
     """Whether a SATA or SAS disk may be suspended."""
     path = device.folder / "device/power/control"
@@ -77,11 +71,13 @@ def link_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
     """Settings of a disk's queue and link, under the keys of the host audit; never raises."""
     folder = hardware_folder(device)
     functions = pci_functions(folder)
+    kept, depth = device.text("queue/nr_requests"), drive_depth(device)
+    source = f"{device.place('queue/nr_requests')}, sqsize or queue_depth of the drive"
     return {
         "storage_driver": _storage_driver(device, roots),
         "numa_node": _numa_node(device, roots),
         **_queue_facts(device),
-        "nr_requests": _nr_requests(device),
+        "nr_requests": Fact(f"{kept} of {depth}" if kept and depth else kept, source),
         "poll_queues": _poll_queues(device, roots),
         "interrupts": _interrupts(functions, roots),
         "link": pcie_link(folder),
@@ -112,13 +108,6 @@ def drive_depth(device: BlockDevice) -> int | None:
     else:
         text = device.text("device/queue_depth")
     return int(text) if text is not None and text.isdecimal() and int(text) > 0 else None
-
-
-def _nr_requests(device: BlockDevice) -> Fact:
-    """Requests that the kernel keeps in a queue, of those that a queue of the drive takes."""
-    kept, depth = device.text("queue/nr_requests"), drive_depth(device)
-    source = f"{device.place('queue/nr_requests')}, sqsize or queue_depth of the drive"
-    return Fact(f"{kept} of {depth}" if kept and depth else kept, source)
 
 
 def _sata_power(device: BlockDevice) -> Fact:
@@ -292,8 +281,9 @@ def _largest_request(device: BlockDevice) -> Iterator[Change]:
 def _awake(device: BlockDevice) -> Iterator[Change]:
     """Neither drive nor link nor what they hang on may save power."""
     yield from _at(*(("aspm", path, "0") for path in link_state_files(device)))
+    functions = pci_functions(hardware_folder(device))
     yield from _at(
-        ("power_state", pci_power_control(device), "on"),
+        ("power_state", functions[0] / "power/control" if functions else None, "on"),
         ("apst", apst_file(device), "0"),
         ("sata_power", sata_power_file(device), "max_performance"),
         ("disk_suspend", scsi_power_control(device), "on"),

@@ -10,14 +10,12 @@ from openpts.units import KIB
 from openpts.vocabulary.bandwidth import MemoryBandwidth
 from openpts.vocabulary.facts import Fact, Facts
 
-_FIELD = "MemAvailable:"
-
 
 def available_memory_bytes(roots: SystemRoots) -> int | None:
     """The kernel's estimate of what can be had without swapping; None if it gives none."""
     for line in read_lines(roots.proc / "meminfo"):
         words = line.split()
-        if len(words) == 3 and words[0] == _FIELD and words[1].isdecimal() and words[2] == "kB":
+        if len(words) == 3 and words[0] == "MemAvailable:" and words[1].isdecimal() and words[2] == "kB":
             return int(words[1]) * 1024
     return None
 

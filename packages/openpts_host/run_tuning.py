@@ -30,7 +30,15 @@ def tuned_host(
     """
     changer = HostChanger(roots, journal, UNTIL_THE_END, run)
     with ExitStack() as held:
-        reports = _hold(held, scenario, roots)
+        reports = []
+        if scenario is Scenario.SYNTHETIC:
+            path = roots.dev / "cpu_dma_latency"
+            failure = _try_to_hold(held, held_open(path, struct.pack("=i", SHALLOW_US)))
+            reports.append(
+                ChangeReport("c_states", str(path), None, f"{SHALLOW_US} us to wake at most", failure)
+            )
+        failure = _try_to_hold(held, no_sleep(roots))
+        reports.append(ChangeReport("sleep", "logind", None, "forbidden", failure))
         try:
             yield (*reports, *changer.make(changes))
         finally:
@@ -53,17 +61,6 @@ def tuning_lines(reports: Sequence[ChangeReport]) -> Iterator[str]:
         title = ADVICE_OF[key].title if key in ADVICE_OF else printable(key)
         more = f" and {len(where) - 1} more" if len(where) > 1 else ""
         yield f"not set: {title}: {printable(failure)} ({printable(where[0])}{more})"
-
-
-def _hold(held: ExitStack, scenario: Scenario, roots: SystemRoots) -> list[ChangeReport]:
-    reports = []
-    if scenario is Scenario.SYNTHETIC:
-        path = roots.dev / "cpu_dma_latency"
-        failure = _try_to_hold(held, held_open(path, struct.pack("=i", SHALLOW_US)))
-        reports.append(ChangeReport("c_states", str(path), None, f"{SHALLOW_US} us to wake at most", failure))
-    failure = _try_to_hold(held, no_sleep(roots))
-    reports.append(ChangeReport("sleep", "logind", None, "forbidden", failure))
-    return reports
 
 
 def _try_to_hold(held: ExitStack, request: AbstractContextManager[None]) -> str:

@@ -43,20 +43,6 @@ def _allowed_wake_up_us(path: Path) -> int | None:
 _KHZ_PER_MHZ: Final = 1000
 
 
-def processor_settings(roots: SystemRoots) -> Facts:
-    """The settings under the keys of the host audit; what differs between processors is counted."""
-    cpus = roots.sys / "devices/system/cpu"
-    return {
-        "governor": _of_all(cpus, "cpufreq/scaling_governor"),
-        "energy_preference": _of_all(cpus, "cpufreq/energy_performance_preference"),
-        "p_states": _p_states(cpus),
-        "turbo": _turbo(cpus),
-        "smt": _smt(cpus),
-        "c_states": _c_states(cpus, roots),
-        "mitigations": _mitigations(cpus / "vulnerabilities"),
-    }
-
-
 def _of_all(cpus: Path, attribute: str) -> Fact:
     texts = (read_text(cpu / attribute) for cpu in sorted(cpus.glob("cpu[0-9]*")))
     return Fact(_counted(text for text in texts if text), f"{cpus}/cpu*/{attribute}")
@@ -171,15 +157,6 @@ _TIME_ERROR: Final = 5  # the clock is not synchronized
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
-def _clock_facts(roots: SystemRoots) -> Facts:
-    """Clock source and synchronization, under the keys of the host audit."""
-    source = roots.sys / "devices/system/clocksource/clocksource0/current_clocksource"
-    return {
-        "clock_source": Fact(read_text(source), str(source)),
-        "clock_sync": Fact(sync_text(_clock_state()), "adjtimex"),
-    }
-
-
 def sync_text(state: int) -> str | None:
     """The answer of adjtimex(2) in words; None if it had none."""
     if state < 0:
@@ -248,16 +225,6 @@ def _throttled(cpus: Path) -> int | None:
 _MAINS: Final = frozenset({"Mains", "USB"})
 
 
-def _power_settings(roots: SystemRoots) -> Facts:
-    """Power supply, power profile and display, under the keys of the host audit."""
-    profile = roots.sys / "firmware/acpi/platform_profile"
-    return {
-        "power_supply": _power_supply(roots.sys / "class/power_supply"),
-        "power_profile": Fact(read_text(profile), f"{profile}: firmware that offers a choice has it"),
-        "display": _display(roots),
-    }
-
-
 # SOL-PWR-01
 def _power_supply(folder: Path) -> Fact:
     """Batteries of mice and the like have the scope ``Device`` and feed nothing here."""
@@ -303,17 +270,14 @@ def _sleep_fact(roots: SystemRoots, inhibitors: Mapping[str, str] | None) -> Fac
     kinds = read_text(state)
     if kinds is None:
         return Fact("never: the kernel can't", f"{state} is empty or missing")
-    if _masked(roots.etc / "systemd/system/sleep.target"):
+    unit = roots.etc / "systemd/system/sleep.target"
+    if unit.is_symlink() and str(unit.readlink()) == "/dev/null":
         return Fact("never: sleep.target is masked", f"{roots.etc}/systemd/system/sleep.target")
     if inhibitors:
         names = ", ".join(f"{who} ({why})" for who, why in inhibitors.items())
         return Fact(f"forbidden by {names}", "logind: ListInhibitors")
     asked = "" if inhibitors is None else "; logind: ListInhibitors"
     return Fact(f"may sleep ({kinds})", f"{state}{asked}")
-
-
-def _masked(unit: Path) -> bool:
-    return unit.is_symlink() and str(unit.readlink()) == "/dev/null"
 
 
 def host_settings(
@@ -324,17 +288,29 @@ def host_settings(
     ``disk_number`` is ``major:minor`` of the drive that is measured. Without root; never raises. Files only,
     but for timers and those who forbid to sleep, whom systemd is asked for where it runs.
     """
+    cpus = roots.sys / "devices/system/cpu"
+    source = roots.sys / "devices/system/clocksource/clocksource0/current_clocksource"
+    profile = roots.sys / "firmware/acpi/platform_profile"
     return {
-        **processor_settings(roots),
+        "governor": _of_all(cpus, "cpufreq/scaling_governor"),
+        "energy_preference": _of_all(cpus, "cpufreq/energy_performance_preference"),
+        "p_states": _p_states(cpus),
+        "turbo": _turbo(cpus),
+        "smt": _smt(cpus),
+        "c_states": _c_states(cpus, roots),
+        "mitigations": _mitigations(cpus / "vulnerabilities"),
         **memory_settings(roots),
         **load_facts(roots),
-        **_power_settings(roots),
+        "power_supply": _power_supply(roots.sys / "class/power_supply"),
+        "power_profile": Fact(read_text(profile), f"{profile}: firmware that offers a choice has it"),
+        "display": _display(roots),
         "sleep": _sleep_fact(roots, sleep_inhibitors(roots, run)),
         "thermal": _thermal_fact(roots),
         "virtualization": virtualization_fact(roots),
         "container": container_fact(roots),
         **control_group_limits(roots, disk_number),
-        **_clock_facts(roots),
+        "clock_source": Fact(read_text(source), str(source)),
+        "clock_sync": Fact(sync_text(_clock_state()), "adjtimex"),
         **activity_facts(roots),
         **service_facts(roots, run),
     }

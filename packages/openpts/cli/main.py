@@ -30,7 +30,6 @@ _OF_FIO: Final = {
 """What does the same as an option of fio."""
 _NEEDLESS: Final = {"--direct": "leave it out, as no I/O goes through the page cache"}
 """Options of fio that nothing corresponds to."""
-_COMPLETION = "_OPENPTS_COMPLETE"
 
 
 def _fail(*reasons: str, exit_code: int, as_json: bool, hints: Sequence[str] = ()) -> NoReturn:
@@ -46,13 +45,6 @@ def _fail(*reasons: str, exit_code: int, as_json: bool, hints: Sequence[str] = (
     if as_json:
         print_document(Failure(error="; ".join(lines), exit_code=exit_code), indent=None)
     sys.exit(exit_code)
-
-
-def _fail_for_lack_of_a_command(error: click.exceptions.NoArgsIsHelpError) -> NoReturn:
-    """Show the help of a group that was typed alone, as ``--help`` does, and end with what is missing."""
-    click.echo(error.format_message())
-    example = f"Example: {example_of(error.ctx.command_path)}"
-    _fail("Missing command.", exit_code=_USAGE_EXIT_CODE, as_json=False, hints=(example,))
 
 
 def _fail_for_words(error: click.ClickException, *, as_json: bool) -> NoReturn:
@@ -161,7 +153,7 @@ def cli(context: click.Context) -> None:
 def main() -> None:
     """Run the command line and exit with the code that its help lists."""
     open_closed_streams()
-    if _COMPLETION in os.environ:  # click answers a shell in bytes, which no stream of ours takes
+    if "_OPENPTS_COMPLETE" in os.environ:  # click answers a shell in bytes, which no stream of ours takes
         cli.main(prog_name="openpts")
     with lasting("stderr"), lasting("stdout") as output:
         try:
@@ -181,7 +173,9 @@ def _run() -> None:
         with terminate_as_interrupt():
             exit_code = cli.main(prog_name="openpts", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
-        _fail_for_lack_of_a_command(error)
+        click.echo(error.format_message())
+        example = f"Example: {example_of(error.ctx.command_path)}"
+        _fail("Missing command.", exit_code=_USAGE_EXIT_CODE, as_json=False, hints=(example,))
     except click.ClickException as error:
         _fail_for_words(error, as_json=as_json)
     except click.Abort:

@@ -66,12 +66,23 @@ def plan_lines(
         yield from _table_lines(plan)
         yield ""
         if steps:
-            yield from _step_lines(plan)
+            cycle = 0
+            for block in plan.blocks:
+                if block.pattern[0].cycle != cycle:
+                    cycle = block.pattern[0].cycle
+                    yield f"cycle {cycle}: purge" if plan.longest[-1].cycle > 1 else "purge"
+                yield from _block_lines(block)
             yield ""
         yield f"purge       {purge}"
         assumed = (_drive_text(plan.drive), *assumed)
     yield from (f"assumed     {assumption}" for assumption in assumed)
-    yield from _ledger_lines(ledger)
+    if not ledger:
+        yield "ledger      empty as far as known without the device"
+    for deviation in ledger:
+        yield (
+            f"deviation   {deviation.rule_id} ({deviation.clause}): required {deviation.required}; "
+            f"used {deviation.used}"
+        )
 
 
 def suite_lines(
@@ -230,15 +241,6 @@ def _extent(plan: RunPlan, extent: Extent, tbw_bytes: int | None) -> PlannedExte
     )
 
 
-def _step_lines(plan: RunPlan) -> Iterator[str]:
-    cycle = 0
-    for block in plan.blocks:
-        if block.pattern[0].cycle != cycle:
-            cycle = block.pattern[0].cycle
-            yield f"cycle {cycle}: purge" if plan.longest[-1].cycle > 1 else "purge"
-        yield from _block_lines(block)
-
-
 def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:
     """Rounds and their pre-writes, one line each: "in turn" marks that they alternate."""
     turn = ", in turn" if len(block.pattern) > 1 else ""
@@ -356,16 +358,6 @@ def _drive_text(drive: AssumedDrive) -> str:
         f"writes {drive.write_iops:,.0f} IOPS and {drive.write_bytes_per_s / MB:,.0f} MB/s, "
         f"{drive.latency_ns / NS_PER_US:g} us each"
     )
-
-
-def _ledger_lines(ledger: Sequence[Deviation]) -> Iterator[str]:
-    if not ledger:
-        yield "ledger      empty as far as known without the device"
-    for deviation in ledger:
-        yield (
-            f"deviation   {deviation.rule_id} ({deviation.clause}): required {deviation.required}; "
-            f"used {deviation.used}"
-        )
 
 
 def print_plan(

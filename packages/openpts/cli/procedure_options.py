@@ -99,16 +99,11 @@ def targets_of(test: Procedure, options: dict[str, Any], drives: str | None) -> 
         raise UsageError(f"{targets[1]}: {rest.option} has to come after --: {usage}")
     if targets or drives is not None:
         return targets
-    word = _lone_word(test, options)
-    return () if word is None else (word,)
-
-
-def _lone_word(test: Procedure, options: dict[str, Any]) -> str | None:
     word: str | None = None
     for name, parameter in parameters_of(test.conditions).items():
         if word is None and parameter.argument and not parameter.is_rest:
             word, options[f"{_PREFIX}{name}"] = options[f"{_PREFIX}{name}"], None
-    return word
+    return () if word is None else (word,)
 
 
 def own_words(test: Procedure, options: dict[str, Any], left_out: Collection[str]) -> tuple[str, ...]:

@@ -140,7 +140,6 @@ def shown_on(stream: IO[str]) -> Iterator[Listener]:
         yield PlainLog(lambda line: click.echo(line, file=stream)).on_event
 
 
-_OFF: Final = "off"
 _PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")
 _SECONDS: Final = {None: 1.0, "s": 1.0, "ms": 0.001}
 _SHORTEST_S, _LONGEST_S = 0.1, 3600.0
@@ -148,7 +147,7 @@ _SHORTEST_S, _LONGEST_S = 0.1, 3600.0
 
 def telemetry_period_s(text: str) -> float | None:
     """What the option asks for, None for ``off``. Raises UsageError."""
-    if text == _OFF:
+    if text == "off":
         return None
     match = _PERIOD.fullmatch(text)
     period_s = float(match[1]) * _SECONDS[match[2]] if match else 0.0

@@ -94,13 +94,15 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
     if table is not None and (isinstance(value, dict) or (len(_alternatives(hint)) == 1)):
         yield from _of_table(value, table, path)
         return
-    named = _named_hint(hint)
+    values = [typing.get_args(one)[1] for one in _alternatives(hint) if typing.get_origin(one) is dict]
+    named = values[0] if values and _table_in(values[0]) else None
     if named is not None and isinstance(value, dict):
         wrong = [found for key, one in value.items() for found in _of_value(one, named, (*path, key))]
         if wrong:
             yield from wrong
             return
-    entry = _entry_hint(hint)
+    lists = [one for one in _alternatives(hint) if typing.get_origin(one) in {list, tuple}]
+    entry = typing.get_args(lists[0])[0] if lists else None
     if entry is not None and isinstance(value, list) and _by_entry(value, entry):
         wrong = [found for at, one in enumerate(value) for found in _of_value(one, entry, (*path, at))]
         if wrong:
@@ -210,15 +212,3 @@ def _table_in(hint: Any) -> type[Struct] | None:
     return next(
         (one for one in _alternatives(hint) if isinstance(one, type) and issubclass(one, Struct)), None
     )
-
-
-def _named_hint(hint: Any) -> Any:
-    """What tables hold that stand under names of the operator's choice; None where no tables do."""
-    values = [typing.get_args(one)[1] for one in _alternatives(hint) if typing.get_origin(one) is dict]
-    return values[0] if values and _table_in(values[0]) else None
-
-
-def _entry_hint(hint: Any) -> Any:
-    """The type of a list's entries, None for what is no list."""
-    lists = [one for one in _alternatives(hint) if typing.get_origin(one) in {list, tuple}]
-    return typing.get_args(lists[0])[0] if lists else None

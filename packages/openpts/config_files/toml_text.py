@@ -18,7 +18,10 @@ def read_toml(text: str) -> PlacedText:
     try:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise _placed(text, str(error)) from error
+        message = str(error)
+        match = _AT.search(message)
+        line, column = (match[1], match[2]) if match and match[1] else (text.count("\n") + 1, 1)
+        raise PlacedError(SourcePosition(int(line), int(column)), _AT.sub("", message)) from error
     except ValueError as error:  # Python reads no number of more than some thousand digits
         raise PlacedError(SourcePosition(1, 1), "a number has too many digits") from error
     except RecursionError as error:
@@ -30,12 +33,6 @@ def read_toml(text: str) -> PlacedText:
     language = tree_sitter.Language(tree_sitter_toml.language())
     root = tree_sitter.Parser(language).parse(text.encode()).root_node
     return PlacedText(content, _Places(text).of(root))
-
-
-def _placed(text: str, message: str) -> PlacedError:
-    match = _AT.search(message)
-    line, column = (match[1], match[2]) if match and match[1] else (text.count("\n") + 1, 1)
-    return PlacedError(SourcePosition(int(line), int(column)), _AT.sub("", message))
 
 
 class _Places:

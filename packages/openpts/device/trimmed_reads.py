@@ -127,7 +127,10 @@ def trimmed_reads(target: OpenTarget, start_bytes: int, end_bytes: int, seed: in
         os.fsync(target.fd)
         _expect(target.fd, buffer, marks)
         for offset in offsets:
-            _trim(target, offset, piece_bytes)
+            if target.device is None:
+                deallocate(target.fd, piece_bytes, offset)
+            else:
+                discard(target.fd, offset, piece_bytes)
         first_reads = [_read(target.fd, buffer, offset) for offset in offsets]
         second_reads = [_read(target.fd, buffer, offset) for offset in offsets]
     return _counted(promised, target.facts.sector_bytes, tuple(marks.values()), first_reads, second_reads)
@@ -137,13 +140,6 @@ def _expect(fd: int, buffer: memoryview, marks: Mapping[int, bytes]) -> None:
     """Raise OSError if a target does not hold what was just written."""
     if any(_read(fd, buffer, offset) != mark for offset, mark in marks.items()):
         raise OSError(errno.EIO, "sectors read back unlike they were written")
-
-
-def _trim(target: OpenTarget, offset_bytes: int, length_bytes: int) -> None:
-    if target.device is None:
-        deallocate(target.fd, length_bytes, offset_bytes)
-    else:
-        discard(target.fd, offset_bytes, length_bytes)
 
 
 def _counted(

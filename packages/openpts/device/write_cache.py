@@ -50,7 +50,13 @@ def read_drive_cache(fd: int, device: BlockDevice) -> tuple[str, str]:
         case DeviceKind.NVME:
             return _of_nvme(fd)
         case DeviceKind.ATA | DeviceKind.SCSI:
-            return _of_scsi_disk(device)
+            identity = read_ata_identity(device)
+            if identity is not None and not identity.has_volatile_write_cache:
+                return NO_CACHE, "ATA IDENTIFY DEVICE, word 82"
+            attribute = cache_type_attribute(device)
+            if attribute is None:
+                return UNKNOWN, f"{device.place('device/scsi_disk')} is missing"
+            return _as_the_kernel_has_it(device, attribute)
         case _:
             return _as_the_kernel_has_it(device, "queue/write_cache")
 
@@ -64,16 +70,6 @@ def _of_nvme(fd: int) -> tuple[str, str]:
     except NvmeCommandError as error:
         return UNKNOWN, f"NVMe feature 06h could not be read: {error}"
     return ENABLED if enabled else DISABLED, "NVMe Get Features, 06h"
-
-
-def _of_scsi_disk(device: BlockDevice) -> tuple[str, str]:
-    identity = read_ata_identity(device)
-    if identity is not None and not identity.has_volatile_write_cache:
-        return NO_CACHE, "ATA IDENTIFY DEVICE, word 82"
-    attribute = cache_type_attribute(device)
-    if attribute is None:
-        return UNKNOWN, f"{device.place('device/scsi_disk')} is missing"
-    return _as_the_kernel_has_it(device, attribute)
 
 
 def cache_type_attribute(device: BlockDevice) -> str | None:

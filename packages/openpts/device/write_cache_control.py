@@ -120,7 +120,8 @@ class WriteCacheControl(Struct):
         if before is not None or others:
             first = dict((before or others[0]).found)
         else:
-            state = {_STATE: found.actual, _CACHE_TYPE: _cache_type(device)}
+            attribute = None if device.kind is DeviceKind.NVME else cache_type_attribute(device)
+            state = {_STATE: found.actual, _CACHE_TYPE: None if attribute is None else device.text(attribute)}
             first = {key: value for key, value in state.items() if value is not None}
         subject = drive_subject(device) | {_SET_TO: found.required}
         self._entry = self.journal.add(WRITE_CACHE, subject, first)
@@ -205,11 +206,6 @@ def _setter(fd: int, device: BlockDevice) -> Callable[[bool], None] | None:
     if device.kind in {DeviceKind.ATA, DeviceKind.SCSI} and (attribute := cache_type_attribute(device)):
         return lambda enabled: _write_attribute(device, attribute, _KERNEL_TEXT[enabled])
     return None
-
-
-def _cache_type(device: BlockDevice) -> str | None:
-    attribute = None if device.kind is DeviceKind.NVME else cache_type_attribute(device)
-    return None if attribute is None else device.text(attribute)
 
 
 def _put_back(fd: int, device: BlockDevice, found: Mapping[str, str]) -> None:

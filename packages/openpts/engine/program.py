@@ -267,24 +267,6 @@ def _stream_sample(result: _native.StreamResult) -> StreamSample:
     )
 
 
-def _interval_of(result: _native.IntervalResult) -> Interval:
-    """One interval of the step that runs."""
-    return Interval(
-        index=result.index,
-        elapsed_ns=result.elapsed_ns,
-        in_flight=result.in_flight,
-        errors=result.errors,
-        cpu=_cpu(result.cpu),
-        temperature_c=result.temperature_c,
-        throttled=result.throttled,
-        streams=tuple(
-            Measured(elapsed_ns=result.elapsed_ns, cpu=None, **_operations(operations))
-            for operations in result.streams
-        ),
-        **_operations(result.operations),
-    )
-
-
 def _operations(results: dict[str, _native.OperationResult]) -> dict[str, Any]:
     return {"read": NOTHING, "write": NOTHING} | _taken(results, dict[str, OperationSample])
 
@@ -381,7 +363,22 @@ class ProgramQueue:
                 case None:
                     return None
                 case _native.IntervalResult():
-                    self._intervals.append(_interval_of(report))
+                    self._intervals.append(
+                        Interval(
+                            index=report.index,
+                            elapsed_ns=report.elapsed_ns,
+                            in_flight=report.in_flight,
+                            errors=report.errors,
+                            cpu=_cpu(report.cpu),
+                            temperature_c=report.temperature_c,
+                            throttled=report.throttled,
+                            streams=tuple(
+                                Measured(elapsed_ns=report.elapsed_ns, cpu=None, **_operations(operations))
+                                for operations in report.streams
+                            ),
+                            **_operations(report.operations),
+                        )
+                    )
                     self._device.in_interval(report, self._interval_ns)
                 case _native.StepResult():
                     intervals, self._intervals, self._shown = tuple(self._intervals), [], 0

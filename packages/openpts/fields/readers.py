@@ -249,7 +249,12 @@ def _own(name: str, table: WorkloadTable) -> Workload:
     if sum(weights) // math.gcd(*weights) > _MOST_CARDS:
         raise UsageError(f"{where}: the weights sum to more than {_MOST_CARDS:,}")
     if table.zones:
-        _check_zones(where, table)
+        if not table.random_pct:
+            raise UsageError(f"{where}: zones apply to random accesses, and the workload has none")
+        if (accesses := sum(zone.accesses_pct for zone in table.zones)) != 100:
+            raise UsageError(f"{where}: the zones' accesses sum to {accesses} per cent, not to 100")
+        if abs((ranges := sum(zone.range_pct for zone in table.zones)) - 100) > 1e-6:
+            raise UsageError(f"{where}: the zones' ranges sum to {ranges:g} per cent, not to 100")
     return Workload(
         name=table.name,
         title=table.name,
@@ -260,12 +265,3 @@ def _own(name: str, table: WorkloadTable) -> Workload:
         if table.zones
         else Uniform(),
     )
-
-
-def _check_zones(where: str, table: WorkloadTable) -> None:
-    if not table.random_pct:
-        raise UsageError(f"{where}: zones apply to random accesses, and the workload has none")
-    if (accesses := sum(zone.accesses_pct for zone in table.zones)) != 100:
-        raise UsageError(f"{where}: the zones' accesses sum to {accesses} per cent, not to 100")
-    if abs((ranges := sum(zone.range_pct for zone in table.zones)) - 100) > 1e-6:
-        raise UsageError(f"{where}: the zones' ranges sum to {ranges:g} per cent, not to 100")

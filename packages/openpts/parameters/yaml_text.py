@@ -55,7 +55,13 @@ class _Reader:
             for index, entry in enumerate(node.value):
                 self.places[*path, index] = _place(entry.start_mark)
             return [self.value((*path, index), entry) for index, entry in enumerate(node.value)]
-        return self._scalar(node)
+        if str(node.tag) not in _CORE:
+            return _text(str(node.value), node)
+        try:
+            value = self._yaml.constructor.construct_object(node)
+        except (ValueError, OverflowError) as error:
+            raise PlacedError(_place(node.start_mark), f"{node.value!r} can't be read: {error}") from error
+        return _text(value, node) if isinstance(value, str) else value
 
     def _mapping(self, path: Path, node: MappingNode) -> dict[str, Any]:
         values: dict[str, Any] = {}
@@ -69,15 +75,6 @@ class _Reader:
             self.places[*path, key] = place
             values[key] = self.value((*path, key), value_node)
         return values
-
-    def _scalar(self, node: Node) -> Any:
-        if str(node.tag) not in _CORE:
-            return _text(str(node.value), node)
-        try:
-            value = self._yaml.constructor.construct_object(node)
-        except (ValueError, OverflowError) as error:
-            raise PlacedError(_place(node.start_mark), f"{node.value!r} can't be read: {error}") from error
-        return _text(value, node) if isinstance(value, str) else value
 
 
 def _text(value: str, node: Node) -> str:

@@ -66,7 +66,15 @@ def _of_stream(part: Sample | StreamSample, stream: Stream, scale: int, ramp_ns:
     if (rate := stream.stimulus.planned_ios_per_s) is None:
         yield from _of_loop(part, stream.stimulus, scale, ramp_ns)
     else:
-        yield from _of_plan(part, stream, rate, scale, ramp_ns)
+        planned = rate * (part.elapsed_ns + ramp_ns) / NS_PER_S
+        burst = getattr(stream.stimulus.pacing, "ios", 0)
+        most = (
+            planned
+            + _STANDARD_ERRORS * math.sqrt(planned * scale)
+            + scale * (stream.stimulus.toio + burst + 1)
+        )
+        if (done := sum(one.ios for one in part.operations.values())) > most:
+            yield f"it counts {done:,} I/Os in {part.elapsed_ns:,} ns, and {planned:,.0f} were planned"
     yield from _of_mix(part, stream.stimulus, scale)
 
 
@@ -90,17 +98,6 @@ def _of_loop(part: Sample | StreamSample, stimulus: Stimulus, scale: int, ramp_n
         )
     if part.unissued or part.slips:
         yield "it plans no I/O, and has planned ones that were late or not issued"
-
-
-def _of_plan(part: Sample | StreamSample, stream: Stream, rate: float, scale: int, ramp_ns: int) -> Findings:
-    """No more I/Os complete than are planned; those of a ramp-up may have found room only after it."""
-    planned = rate * (part.elapsed_ns + ramp_ns) / NS_PER_S
-    burst = getattr(stream.stimulus.pacing, "ios", 0)
-    most = (
-        planned + _STANDARD_ERRORS * math.sqrt(planned * scale) + scale * (stream.stimulus.toio + burst + 1)
-    )
-    if (done := sum(one.ios for one in part.operations.values())) > most:
-        yield f"it counts {done:,} I/Os in {part.elapsed_ns:,} ns, and {planned:,.0f} were planned"
 
 
 def _of_mix(part: Sample | StreamSample, stimulus: Stimulus, scale: int) -> Findings:
@@ -139,7 +136,9 @@ def of_step(sample: Sample, target: TargetFacts) -> Findings:
     for stream, part in zip(streams, parts, strict=False):
         found = _of_stream(part, stream, target.scale, step.ramp_ns)
         yield from (_named(text, stream, sample) for text in found)
-    yield from _of_host(sample)
+    for cpu in filter(None, (sample.cpu, *(interval.cpu for interval in sample.intervals))):
+        if (busy := cpu.user_pct + cpu.sys_pct + cpu.iowait_pct) > 100 + _CPU_SLACK_PCT:
+            yield f"the host's processors had {busy:.6g} % of their time"
     yield from _of_errors(sample)
     outstanding = max((interval.in_flight for interval in sample.intervals), default=0)
     if outstanding > step.toio:
@@ -248,12 +247,6 @@ def is_plain_loop(step: Step) -> bool:
         and stream.replay is None
         for stream in step.streams
     )
-
-
-def _of_host(sample: Sample) -> Findings:
-    for cpu in filter(None, (sample.cpu, *(interval.cpu for interval in sample.intervals))):
-        if (busy := cpu.user_pct + cpu.sys_pct + cpu.iowait_pct) > 100 + _CPU_SLACK_PCT:
-            yield f"the host's processors had {busy:.6g} % of their time"
 
 
 def _of_errors(sample: Sample) -> Findings:

@@ -117,7 +117,16 @@ class Run(Struct, frozen=True, dict=True):
     @cached_property
     def telemetry_series(self) -> dict[str, TelemetrySeries]:
         """What was sampled, and what came with intervals (``temperature_c``, ``throttled``), by name."""
-        points = _interval_telemetry(self.steps)
+        points: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+        temperatures, throttled = points["temperature_c"], points["throttled"]
+        for sample in (step.sample for step in self.steps):
+            start_ns, length_ns = sample.started_ns, sample.interval_ns
+            for interval in sample.intervals:
+                end_ns = start_ns + interval.index * length_ns + interval.elapsed_ns
+                if interval.temperature_c is not None:
+                    temperatures.append((end_ns, interval.temperature_c))
+                if interval.throttled is not None:
+                    throttled.append((end_ns, float(interval.throttled)))
         for point in self.sampled:
             points[point.name].append((point.t_ns, point.value))
         ordered = {name: sorted(of_name) for name, of_name in sorted(points.items()) if of_name}
@@ -304,7 +313,12 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     Raises RecordError.
     """
     with opened_record(folder) as connection:
-        stored = _stored(connection)
+        kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment, Moment]
+        rows = rows_of(connection.execute(_STORED), "step", kind)
+        stored = tuple((at, began + took) for at, began, took in rows)
+        values: dict[int, dict[str, float]] = defaultdict(dict)
+        for position, name, value in rows_by_type(connection, _HEALTH):
+            values[position][name] = value
         return Run(
             folder=folder,
             manifest=stored_manifest(folder, connection),
@@ -315,18 +329,14 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
                 )
             ),
             ledger=_ledger(connection),
-            health=_health(connection),
+            health=tuple(
+                HealthRecord(*(*reported, HealthReading(source, values.get(position, {}))))
+                for position, *reported, source in rows_by_type(connection, _HEALTH_READINGS)
+            ),
             sampled=tuple(TelemetryPoint(*row) for row in rows_by_type(connection, _TELEMETRY)),
             zero_at=_zero_at(stored),
             stored_at=tuple(at for at, _ in stored),
         )
-
-
-def _stored(connection: sqlite3.Connection) -> tuple[tuple[datetime, int], ...]:
-    """When each step was stored, and when it had ended on the engine's clock."""
-    kind: Any = tuple[Annotated[datetime, Meta(tz=True)], Moment, Moment]
-    rows = rows_of(connection.execute(_STORED), "step", kind)
-    return tuple((at, began + took) for at, began, took in rows)
 
 
 def _zero_at(stored: Iterable[tuple[datetime, int]]) -> datetime | None:
@@ -354,28 +364,3 @@ def _ledger(connection: sqlite3.Connection) -> tuple[Deviation, ...]:
         else:
             found.append(StepDeviation(StepPlace(*place), replace(entry, steps=1), extent))
     return ledger_of(found)
-
-
-def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
-    values: dict[int, dict[str, float]] = defaultdict(dict)
-    for position, name, value in rows_by_type(connection, _HEALTH):
-        values[position][name] = value
-    return tuple(
-        HealthRecord(*(*reported, HealthReading(source, values.get(position, {}))))
-        for position, *reported, source in rows_by_type(connection, _HEALTH_READINGS)
-    )
-
-
-def _interval_telemetry(steps: Iterable[StepRecord]) -> defaultdict[str, list[tuple[int, float]]]:
-    """What the engine reported of the device itself, at the end of each interval; ``throttled`` is 0 or 1."""
-    points: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
-    temperatures, throttled = points["temperature_c"], points["throttled"]
-    for sample in (step.sample for step in steps):
-        start_ns, length_ns = sample.started_ns, sample.interval_ns
-        for interval in sample.intervals:
-            end_ns = start_ns + interval.index * length_ns + interval.elapsed_ns
-            if interval.temperature_c is not None:
-                temperatures.append((end_ns, interval.temperature_c))
-            if interval.throttled is not None:
-                throttled.append((end_ns, float(interval.throttled)))
-    return points

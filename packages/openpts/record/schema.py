@@ -255,21 +255,56 @@ def is_plain(step: Step) -> bool:
 
 def rows_beside(sample: Sample) -> Mapping[str, Sequence[Row]]:
     """What belongs to a step in all other tables, by table: without its key, which comes first in each."""
+    played = {one.stream: _json(one) for one in sample.played}
     return {
         "operation": _operation_rows(sample),
-        "interval": _interval_rows(sample),
+        "interval": [
+            (
+                interval.index,
+                interval.elapsed_ns,
+                interval.in_flight,
+                interval.errors,
+                *_cpu_columns(interval.cpu),
+                interval.temperature_c,
+                interval.throttled,
+            )
+            for interval in sample.intervals
+        ],
         "interval_operation": [
             (interval.index, *row) for interval in sample.intervals for row in _operation_rows(interval)
         ],
         "stream": _stream_rows(sample.step),
-        "stream_result": _result_rows(sample),
+        "stream_result": [
+            (
+                position,
+                part.ended_by,
+                part.started_ns,
+                part.elapsed_ns,
+                part.unissued,
+                part.errors,
+                _json(part.ios_by_block_size),
+                _json(part.ios_by_zone),
+                part.slips,
+            )
+            for position, part in enumerate(sample.streams)
+        ],
         "stream_operation": _part_rows(sample.streams),
         "stream_interval_operation": [
             (interval.index, *row) for interval in sample.intervals for row in _part_rows(interval.streams)
         ],
-        "replay": _replay_rows(sample),
-        "io_error": _error_rows(sample),
-        "standstill": _standstill_rows(sample),
+        "replay": [
+            (position, _json(stream.replay), played.get(position))
+            for position, stream in enumerate(sample.step.streams)
+            if stream.replay is not None
+        ],
+        "io_error": [
+            (position, errors.operation, errors.reason, errors.count, _json(errors.first_offsets_bytes))
+            for position, errors in enumerate(sample.errors)
+        ],
+        "standstill": [
+            (position, standstill.started_ns, standstill.lasted_ns)
+            for position, standstill in enumerate(sample.standstills)
+        ],
         "slow_io": [
             (position, *msgspec.structs.astuple(slow)) for position, slow in enumerate(sample.slow_ios)
         ],
@@ -305,35 +340,6 @@ def _operation_rows(measured: Measured) -> list[Row]:
     ]
 
 
-def _interval_rows(sample: Sample) -> list[Row]:
-    return [
-        (
-            interval.index,
-            interval.elapsed_ns,
-            interval.in_flight,
-            interval.errors,
-            *_cpu_columns(interval.cpu),
-            interval.temperature_c,
-            interval.throttled,
-        )
-        for interval in sample.intervals
-    ]
-
-
-def _standstill_rows(sample: Sample) -> list[Row]:
-    return [
-        (position, standstill.started_ns, standstill.lasted_ns)
-        for position, standstill in enumerate(sample.standstills)
-    ]
-
-
-def _error_rows(sample: Sample) -> list[Row]:
-    return [
-        (position, errors.operation, errors.reason, errors.count, _json(errors.first_offsets_bytes))
-        for position, errors in enumerate(sample.errors)
-    ]
-
-
 def _cpu_columns(cpu: CpuShares | None) -> tuple[float | None, float | None, float | None, int | None]:
     return (cpu.user_pct, cpu.sys_pct, cpu.iowait_pct, cpu.process_ns) if cpu else (None, None, None, None)
 
@@ -352,32 +358,6 @@ def _stream_rows(step: Step) -> list[Row]:
             stream.share,
         )
         for position, stream in enumerate(step.streams)
-    ]
-
-
-def _result_rows(sample: Sample) -> list[Row]:
-    return [
-        (
-            position,
-            part.ended_by,
-            part.started_ns,
-            part.elapsed_ns,
-            part.unissued,
-            part.errors,
-            _json(part.ios_by_block_size),
-            _json(part.ios_by_zone),
-            part.slips,
-        )
-        for position, part in enumerate(sample.streams)
-    ]
-
-
-def _replay_rows(sample: Sample) -> list[Row]:
-    played = {one.stream: _json(one) for one in sample.played}
-    return [
-        (position, _json(stream.replay), played.get(position))
-        for position, stream in enumerate(sample.step.streams)
-        if stream.replay is not None
     ]
 
 

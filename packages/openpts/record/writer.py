@@ -17,7 +17,7 @@ from openpts.ownership import CLAIM_NAME
 from openpts.path_owners import exchangeable
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest
-from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES, Row, rows_beside, step_row
+from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES, rows_beside, step_row
 from openpts.run_folder_files import check_files, make_empty_file, read_file, remove_file, write_files
 from openpts.vocabulary.sample import Sample, StepPlace, StepState
 from openpts.vocabulary.verdict import Deviation, StepDeviation
@@ -204,7 +204,11 @@ class RunWriter:
                 tuple(row.values()),
             )
             for table, rows in rows_beside(sample).items():
-                _insert(connection, table, cursor.lastrowid, rows)
+                if rows:
+                    connection.executemany(
+                        f"INSERT INTO {table} VALUES ({_marks(1 + len(rows[0]))})",  # noqa: S608 names are ours
+                        ((cursor.lastrowid, *row) for row in rows),
+                    )
             start_ns = sample.started_ns
             _insert_points(connection, ((c.name, start_ns + c.after_ns, c.value) for c in sample.counted))
             entries = ((one.entry, cursor.lastrowid, one.extent) for one in deviations)
@@ -350,14 +354,6 @@ def _is_last(connection: sqlite3.Connection, place: StepPlace) -> bool:
     query = "SELECT cycle, part, number, position FROM step WHERE state != ? ORDER BY step_id DESC LIMIT 1"
     found = connection.execute(query, (REPEATED,)).fetchone()
     return found is not None and tuple(found) == (place.cycle, place.phase, place.number, place.position)
-
-
-def _insert(connection: sqlite3.Connection, table: str, step_id: int | None, rows: Sequence[Row]) -> None:
-    if rows:
-        connection.executemany(
-            f"INSERT INTO {table} VALUES ({_marks(1 + len(rows[0]))})",  # noqa: S608 names are ours
-            ((step_id, *row) for row in rows),
-        )
 
 
 def _insert_points(connection: sqlite3.Connection, points: Iterable[tuple[str, int, float]]) -> None:

@@ -118,6 +118,8 @@ def undigested(
     form = _FORMAT if any(manifest.conditions.of_specification for manifest in manifests) else _BEYOND
     classes = " / ".join(dict.fromkeys(manifest.conditions.class_text for manifest in manifests))
     sections = tuple(section for part in parts for section in part.sections)
+    summary = cover_page(parts[0], style) if len(parts) == 1 else executive_page(parts, style)
+    limits = [(part.name, part.limits) for part in parts if part.limits is not None]
     report = Report(
         title=f"{_kind_of(first)}SSD Performance Test Report: {what}",
         subtitle=f"{', '.join(_drive(first))} - {classes}",
@@ -125,7 +127,15 @@ def undigested(
         report_date=report_date,
         red_line=_red_line(parts),
         footer=f"{form}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
-        front=_front(parts, style),
+        front=(
+            summary,
+            *((merged_page(limits),) if limits else ()),
+            _of_all(parts, lambda part: part.setup),
+            *_at(parts, "conformance"),
+            *_at(parts, "audit"),
+            _of_all(parts, lambda part: part.conditions),
+            *_at(parts, ""),
+        ),
         sections=sections,
         back=(*_at(parts, "back"), glossary_page()),
         deviation_count=sum(part.deviation_count for part in parts),
@@ -135,21 +145,6 @@ def undigested(
     )
     test_ids = {part.folder: part.manifest.test_id for part in parts}
     return msgspec.structs.replace(report, back=(*report.back, files_page(report, files, test_ids)))
-
-
-def _front(parts: Sequence[RunPart], style: Style) -> tuple[Page, ...]:
-    """Summary, set-up, conformance, host and conditions: of several runs each once."""
-    summary = cover_page(parts[0], style) if len(parts) == 1 else executive_page(parts, style)
-    limits = [(part.name, part.limits) for part in parts if part.limits is not None]
-    return (
-        summary,
-        *((merged_page(limits),) if limits else ()),
-        _of_all(parts, lambda part: part.setup),
-        *_at(parts, "conformance"),
-        *_at(parts, "audit"),
-        _of_all(parts, lambda part: part.conditions),
-        *_at(parts, ""),
-    )
 
 
 def _at(parts: Sequence[RunPart], place: str) -> Iterator[Page]:

@@ -98,14 +98,10 @@ def _found(part: RunPart, name: str) -> Figure | None:
 
 def _of_run(part: RunPart, name: str) -> Figure | None:
     figure = _found(part, name)
-    return figure and _small(figure, f"See {figure.number}{f' {part.name}' if part.prefix else ''}")
-
-
-def _small(figure: Figure, number: str) -> Figure:
-    return replace(
+    return figure and replace(
         figure,
         id=f"trend-{figure.id}",
-        number=number,
+        number=f"See {figure.number}{f' {part.name}' if part.prefix else ''}",
         x=_few_ticks(figure.x),
         y=_few_ticks(figure.y),
         y2=None,
@@ -123,14 +119,10 @@ def _small(figure: Figure, number: str) -> Figure:
 
 def _few_ticks(axis: Axis) -> Axis:
     """Every n-th tick from the first on; labels go with their ticks."""
-    kept = _every(axis.ticks)
+    step = -(-len(axis.ticks) // _MOST_TICKS)
+    kept = tuple(axis.ticks[::step]) if step else ()
     labels = tuple(axis.labels[axis.ticks.index(tick)] for tick in kept) if axis.labels else ()
     return replace(axis, ticks=kept, labels=labels)
-
-
-def _every(ticks: Sequence[float]) -> tuple[float, ...]:
-    step = -(-len(ticks) // _MOST_TICKS)
-    return tuple(ticks[::step]) if step else ()
 
 
 _STIMULUS: Final = re.compile(
@@ -293,9 +285,6 @@ def purge_and_cache(manifest: Manifest) -> str:
     return f"{purge_method(manifest)}; {write_cache(of_cycle(manifest.write_caches, 1))}"
 
 
-_QUESTION: Final = "What does this drive do in {} tests?"
-
-
 def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
     """Drive, dates, a line for each key value, up to three small plots, and how each run ended."""
     summary, drive = _key_values(parts), _common_drive_table(parts)
@@ -304,7 +293,9 @@ def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
     if style is Style.SPECIFICATION:
         blocks: tuple[Block, ...] = (drive, *purposes, *_verdicts(parts), summary, *figures, runs)
     else:
-        large = answer(parts, _QUESTION.format(len(parts)), summary, _first_of_each(summary))
+        large = answer(
+            parts, f"What does this drive do in {len(parts)} tests?", summary, _first_of_each(summary)
+        )
         limits = (verdict for part in parts for verdict in limit_verdicts(part))
         blocks = (large, *limits, *_verdicts(parts), *figures, summary, runs, drive, *purposes)
     return Page("cover", "Executive summary", blocks, mandatory=True)

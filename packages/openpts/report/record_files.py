@@ -89,7 +89,8 @@ def record_files(folders: Sequence[Path]) -> list[RecordFile]:
     """What belongs to the records of run folders. Raises RecordError for what can't be read, or is a link."""
     for folder in folders:
         for path in (*folder.glob(f"{CAPTURE_FOLDER}*"), folder / INPUT_FOLDER, folder / OUTPUT_FOLDER):
-            _check_folder(folder, path.name)
+            with failing_as(RecordError, f"can't read {folder / path.name}"), suppress(FileNotFoundError):
+                check_folder(folder, path.name)
     files = [
         (folder, path)
         for folder in folders
@@ -135,12 +136,6 @@ def renew_suite_checksums(folder: Path) -> None:
             write_files(folder, {sums: os.fsencode("".join(renewed))})
 
 
-def _check_folder(folder: Path, name: str) -> None:
-    """Refuse a link in the place of a folder."""
-    with failing_as(RecordError, f"can't read {folder / name}"), suppress(FileNotFoundError):
-        check_folder(folder, name)
-
-
 def _record_file(folder: Path, path: Path) -> RecordFile:
     """A file below a run folder. Raises RecordError for what can't be read, or is a link."""
     name = str(path.relative_to(folder))
@@ -165,7 +160,16 @@ def files_page(report: Report, files: Sequence[RecordFile], test_ids: Mapping[Pa
                 "the report has the checksums of its files."
             ),
             *record,
-            _data_table(report),
+            rows_table(
+                "files-data",
+                "Tables and plotted series as data",
+                "File:<1.2 | Table:<2 | Rows:0.4",
+                (
+                    (csv_name(table), table.title, Cell(f"{len(table.rows):,}", float(len(table.rows))))
+                    for table in report.tables().values()
+                ),
+                note="Comma-separated, UTF-8, full precision; lines that begin with # describe the data.",
+            ),
         ),
     )
 
@@ -184,18 +188,4 @@ def _record_table(files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> 
             )
             for file in files
         ),
-    )
-
-
-def _data_table(report: Report) -> Table:
-    """The table of files is left out: it would have to list itself."""
-    return rows_table(
-        "files-data",
-        "Tables and plotted series as data",
-        "File:<1.2 | Table:<2 | Rows:0.4",
-        (
-            (csv_name(table), table.title, Cell(f"{len(table.rows):,}", float(len(table.rows))))
-            for table in report.tables().values()
-        ),
-        note="Comma-separated, UTF-8, full precision; lines that begin with # describe the data.",
     )

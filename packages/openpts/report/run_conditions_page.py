@@ -28,7 +28,6 @@ from openpts_pages.plots.axes import aligned_page
 from openpts_pages.texts import NOT_REPORTED, capitalised, fact_text, value_text
 
 _WHAT: Final = "Host as the limit"
-_LINKS: Final = "links to the drive"
 
 
 def host_limit_blocks(run: Run) -> tuple[Block, ...]:
@@ -48,20 +47,8 @@ def host_limit_blocks(run: Run) -> tuple[Block, ...]:
         f"{_WHAT}: in {_s(marked_ns)} of {_s(judged_ns)} s with I/O "
         f"({cells.fixed(100 * marked_ns / judged_ns, 1)} %): {', '.join(map(_part, found))}."
     )
-    return Verdict(text, "fail"), _table(run, pairs, judged_ns)
-
-
-def _part(limited: LimitedTime) -> str:
-    return f"{limited.limit} {_s(limited.marked_ns)} s"
-
-
-def _s(duration_ns: int) -> str:
-    return f"{duration_ns / NS_PER_S:,.0f}"
-
-
-def _table(run: Run, pairs: Sequence[tuple[StepRecord, StepMarks]], judged_ns: int) -> Table:
     start_ns = pairs[0][0].sample.started_ns
-    return rows_table(
+    return Verdict(text, "fail"), rows_table(
         "run-conditions-host-limits",
         "Seconds in which the host was the limit",
         "What told it:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
@@ -70,6 +57,14 @@ def _table(run: Run, pairs: Sequence[tuple[StepRecord, StepMarks]], judged_ns: i
         note="A second is marked by what was sampled in it; host-limits.md of the manual has the rules. "
         "Several may mark the same second. First: since the first step.",
     )
+
+
+def _part(limited: LimitedTime) -> str:
+    return f"{limited.limit} {_s(limited.marked_ns)} s"
+
+
+def _s(duration_ns: int) -> str:
+    return f"{duration_ns / NS_PER_S:,.0f}"
 
 
 class _Marked(Struct, frozen=True):
@@ -134,7 +129,7 @@ def _row(run: Run, reported: _Told, start_ns: int, judged_ns: int) -> Cells:
 
 def _links(run: Run) -> Mapping[str, str]:
     """Each link by the beginning of its value's name, as the record tells what was sampled."""
-    parts = fact_text(run.manifest.telemetry, _LINKS, "").split("; ")
+    parts = fact_text(run.manifest.telemetry, "links to the drive", "").split("; ")
     named = (part.rpartition("path_")[2].partition(": ") for part in parts)
     return {f"path_{number}": text for number, _, text in named if number.isdecimal()}
 
@@ -156,12 +151,13 @@ _ENGINE: Final = (
 
 def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
     """The conditions during the run, with those that the test itself reports."""
+    reason = no_audit(run)
     return aligned_page(
         Page(
             "run-conditions",
             "Conditions During the Run",
             (
-                *_host_blocks(run),
+                *(() if reason is None else (reason,)),
                 *_attempts(run.manifest),
                 *of_test,
                 *(Verdict(f"Before the run: {text}.") for text in run.manifest.healed),
@@ -186,12 +182,6 @@ def no_audit(run: Run) -> Verdict | None:
     else:
         return None
     return Verdict(f"{AUDIT}: {reason}.")
-
-
-def _host_blocks(run: Run) -> tuple[Block, ...]:
-    """Why the host audit has no page of its own, where it has none."""
-    reason = no_audit(run)
-    return () if reason is None else (reason,)
 
 
 def _hooks(manifest: Manifest) -> tuple[Block, ...]:

@@ -187,7 +187,6 @@ def _of_run(block: Table | Figure | Repeat, name: str) -> Table | Figure:
     return _with_prefix(block, f"{name.lower().replace(' ', '-')}-")  # type: ignore[return-value]
 
 
-SCHEMA: Final = "openpts.run/1"
 SCHEMA_OF_RUNS: Final = "openpts.runs/1"
 
 
@@ -284,8 +283,9 @@ def summarize(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
     """
     manifest = run.manifest
     content = content or procedure_of(manifest.conditions.test).report(run)
+    gaps = [step.sample.gap_ns or 0 for step in run.with_gaps]
     return {
-        "schema": SCHEMA,
+        "schema": "openpts.run/1",
         "simulated": simulation_mark(manifest.target) or None,
         "imported": import_mark(manifest) or None,
         "run": str(run.folder),
@@ -300,7 +300,7 @@ def summarize(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
         **content.figures(),
         "measures": measure_figures(content.measures),
         **_judged(run, content),
-        "gaps_ns": _gaps(run),
+        "gaps_ns": {"median": measured_median(gaps, Better.LOWER), "max": max(gaps)} if gaps else None,
         "deviations": msgspec.to_builtins(run.ledger),
     }
 
@@ -308,11 +308,6 @@ def summarize(run: Run, content: ReportContent | None = None) -> dict[str, Any]:
 def _judged(run: Run, content: ReportContent) -> dict[str, Any]:
     judge = the_judge()
     return {} if judge is None else judge.part("figures")(run, content)
-
-
-def _gaps(run: Run) -> dict[str, float] | None:
-    gaps = [step.sample.gap_ns or 0 for step in run.with_gaps]
-    return {"median": measured_median(gaps, Better.LOWER), "max": max(gaps)} if gaps else None
 
 
 Applied = tuple[int, int]
@@ -411,6 +406,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         raise RecordError(
             f"cannot make the report: the specification demands what it lacks: {'; '.join(missing)}"
         )
+    stimuli = [stimulus for step in run.steps for stimulus in step.sample.step.stimuli]
     return RunPart(
         name=manifest.conditions.test.upper(),
         title=test.title,
@@ -426,7 +422,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
         drive=tuple(drive_items(run)),
         purpose=purpose_rows(run),
         simulated_time=simulated_time(run),
-        applied=applied_demand(run),
+        applied=tuple(dict.fromkeys((stimulus.tc, stimulus.qd) for stimulus in stimuli)),
         sections=tuple(
             replace(with_aligned_panels(_wanted(section, run)), alerts=(*section.alerts, *alerts))
             for section in sections
@@ -444,7 +440,12 @@ def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
 
     Raises RecordError where there are none, or not of one drive.
     """
-    _refuse_mixed_drives(parts)
+    if not parts:
+        raise RecordError("cannot make a report: no run is given")
+    drives = {_drive(part.manifest): part.folder for part in parts}
+    if len(drives) > 1:
+        folders = "; ".join(f"{' '.join(drive)} in {folder}" for drive, folder in drives.items())
+        raise RecordError(f"cannot make one report of several drives ({folders}): use openpts compare")
     order = in_test_order({part.test for part in parts})
     times = Counter(part.test for part in parts)
     seen: Counter[str] = Counter()
@@ -473,15 +474,6 @@ def _wanted(section: Section, run: Run) -> Section:
     if run.manifest.conditions.secondary_metrics:
         return section
     return replace(section, pages=tuple(page for page in section.pages if page.mandatory))
-
-
-def _refuse_mixed_drives(parts: Sequence[RunPart]) -> None:
-    if not parts:
-        raise RecordError("cannot make a report: no run is given")
-    drives = {_drive(part.manifest): part.folder for part in parts}
-    if len(drives) > 1:
-        folders = "; ".join(f"{' '.join(drive)} in {folder}" for drive, folder in drives.items())
-        raise RecordError(f"cannot make one report of several drives ({folders}): use openpts compare")
 
 
 def _drive(manifest: Manifest) -> tuple[str, ...]:
@@ -528,12 +520,6 @@ def _shows(page: Page, number: str) -> bool:
         if isinstance(block, Verdict) and (block.tone == "fail" or "n/a (" in block.text):
             return True
     return False
-
-
-def applied_demand(run: Run) -> tuple[Applied, ...]:
-    """The demands of the steps, each once, in the order in which they came."""
-    stimuli = [stimulus for step in run.steps for stimulus in step.sample.step.stimuli]
-    return tuple(dict.fromkeys((stimulus.tc, stimulus.qd) for stimulus in stimuli))
 
 
 def drive_items(run: Run) -> list[tuple[str, str]]:

@@ -21,7 +21,6 @@ from openpts_pages.texts import NOT_STATED, brief, fact_text, value_text
 _GEOMETRY: Final = "geometry_"
 _LINE: Final = 200
 _PRESET: Final = "preset"
-_ASSUMED: Final = "assumed: nothing published supports it"
 
 
 def is_shown_as_geometry(engine_fact: str) -> bool:
@@ -102,10 +101,7 @@ def _assumed_rows(simulation: SimulationFacts) -> Iterator[tuple[str, str, str]]
     for part, names in parts.items():
         of_part = brief(part.partition(".")[2] or part or "drive")
         for line in wrap(", ".join(names), _LINE):
-            yield f"Assumed: {of_part}", line, _ASSUMED
-
-
-_NOTE = "Nothing in this run was measured by openpts. What the source does not state is n/a."
+            yield f"Assumed: {of_part}", line, "assumed: nothing published supports it"
 
 
 def import_items(manifest: Manifest) -> list[tuple[str, str]]:
@@ -130,7 +126,7 @@ def import_tables(manifest: Manifest) -> tuple[Table, ...]:
                 *(("Not stated", text, imported.file) for text in imported.missing),
                 *((name, text, "as the file states it") for name, text in imported.stated),
             ],
-            note=_NOTE,
+            note="Nothing in this run was measured by openpts. What the source does not state is n/a.",
         ),
     )
 

@@ -111,7 +111,9 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
         if ordered is None:
             raise RecordError(f"can't resume {run.folder}: its results were imported; run the test itself")
         ordered = replace(
-            ordered, target=target or ordered.target, io_path=ordered.io_path or _path_of(manifest.engine)
+            ordered,
+            target=target or ordered.target,
+            io_path=ordered.io_path or fact_of(manifest.engine, "io_path"),
         )
         again = cls.again(ordered, manifest.conditions, consent, manifest.people, manifest.command_line)
         scenario = manifest.scenario or Scenario.SYNTHETIC
@@ -165,11 +167,6 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
     def wanted_conditions(self, test: Procedure) -> Conditions:
         """The standard conditions as the operator adjusts them, before the device is known."""
         return self.adjust(test.standard_conditions(self.drive_class, self.seed or 0))
-
-
-def _path_of(engine: Facts) -> str | None:
-    """The path that the probe found: another one may have another number of threads."""
-    return fact_of(engine, "io_path")
 
 
 def _short_name(dut: Facts, target: TargetFacts) -> str:

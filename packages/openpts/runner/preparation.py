@@ -85,7 +85,15 @@ class Preparation(Struct, frozen=True):
         now = self.device.write_cache_now(report.required == ENABLED)
         if now.actual in {report.actual, UNKNOWN}:
             return ()
-        return (lost_write_cache(report, now),)
+        return (
+            Deviation(
+                rule_id="PTS-CACHE-01",
+                clause="3.7",
+                required=f"{report.required}, throughout",
+                used=f"{report.actual} when the cycle began, {now.actual} at its end ({now.source})",
+                effect="it is unknown since when: figures with either cache are mixed",
+            ),
+        )
 
 
 @contextmanager
@@ -120,17 +128,6 @@ def purge_left_out(report: PurgeReport) -> Deviation:
         required="a purge before preconditioning",
         used=f"none: {report.detail}",
         effect="the write history of the drive shows in the results",
-    )
-
-
-def lost_write_cache(then: WriteCacheReport, now: WriteCacheReport) -> Deviation:
-    """The entry of a cache that changed while the test ran."""
-    return Deviation(
-        rule_id="PTS-CACHE-01",
-        clause="3.7",
-        required=f"{then.required}, throughout",
-        used=f"{then.actual} when the cycle began, {now.actual} at its end ({now.source})",
-        effect="it is unknown since when: figures with either cache are mixed",
     )
 
 

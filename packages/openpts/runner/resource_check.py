@@ -215,7 +215,8 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
         range_bytes = (end - start) // target.scale
         outstanding_bytes = stimulus.toio * stimulus.block_size_bytes
         if range_bytes < outstanding_bytes:
-            larger = _larger(target, outstanding_bytes, end - start)
+            fitting = (end - start) // outstanding_bytes
+            larger = _at_scale(target.path, fitting) if target.scale > fitting >= 1 else "a larger target"
             raise TargetError(
                 f"{target.name} is too small for the queue of {stimulus}: its active range holds "
                 f"{format_capacity(range_bytes)}{_simulated(target)}, TC {stimulus.tc} x QD {stimulus.qd} x "
@@ -241,12 +242,6 @@ def check_handles(plan: Sequence[PlannedApply], device: DeviceUnderTest) -> None
         raise TargetError(
             f"{device.facts.name} has no placement handle {max(named)}, only 0 to {known - 1:g}: name another"
         )
-
-
-def _larger(target: TargetFacts, needed_bytes: int, range_bytes: int) -> str:
-    """The target at the highest scale number whose active range holds ``needed_bytes``, or a larger one."""
-    fitting = range_bytes // needed_bytes
-    return _at_scale(target.path, fitting) if target.scale > fitting >= 1 else "a larger target"
 
 
 def _simulated(target: TargetFacts) -> str:

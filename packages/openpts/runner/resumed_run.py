@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import NativeOptions, Resumed
 from openpts.errors import RecordError, TargetError, UsageError
-from openpts.fields.conditions import Conditions, EarlierRun
+from openpts.fields.conditions import Conditions
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
@@ -160,22 +160,6 @@ def bring_back_earlier(conditions: Conditions, device: DeviceUnderTest, preparat
     after = conditions.earlier_run
     if after is None or device.facts.simulation is None:
         return
-    run = stored_run(_folder_of(after))
-    before = run.manifest.conditions
-    bring_back_earlier(before, device, preparation)
-    test = procedure_of(before.test)
-    script = test.script(before, device.facts.user_capacity_bytes)
-    kept = cut_of(script, run, ResumePoint.PROGRAM, driver_of(test).recorded).kept
-    steps = [step for one in kept if isinstance(one.request, Apply) for step in one.request.steps]
-    options = NativeOptions(
-        interval_ns=interval_ns(before.minute_ns), over_read_errors=before.goes_on_over_read_errors
-    )
-    with device.engine(demand_of(steps), before.seed, options, near=False) as engine:
-        repeat(kept, run, engine, preparation, "continue")
-
-
-def _folder_of(after: EarlierRun) -> Path:
-    """Where the run is that was continued. Raises RecordError if it is there no more, or is another one."""
     folder = Path(after.folder)
     if not folder.is_dir():
         raise RecordError(
@@ -187,7 +171,18 @@ def _folder_of(after: EarlierRun) -> Path:
             f"can't bring back the simulated drive: {folder} holds {found} instead of {after.run}; put it "
             "back, or run the test again"
         )
-    return folder
+    run = stored_run(folder)
+    before = run.manifest.conditions
+    bring_back_earlier(before, device, preparation)
+    test = procedure_of(before.test)
+    script = test.script(before, device.facts.user_capacity_bytes)
+    kept = cut_of(script, run, ResumePoint.PROGRAM, driver_of(test).recorded).kept
+    steps = [step for one in kept if isinstance(one.request, Apply) for step in one.request.steps]
+    options = NativeOptions(
+        interval_ns=interval_ns(before.minute_ns), over_read_errors=before.goes_on_over_read_errors
+    )
+    with device.engine(demand_of(steps), before.seed, options, near=False) as engine:
+        repeat(kept, run, engine, preparation, "continue")
 
 
 _POWER_CYCLES: Final = "power_cycles"
@@ -312,13 +307,14 @@ class ResumedRun(BegunRun, frozen=True, kw_only=True):
     def _reopened(self, manifest: Manifest) -> tuple[RunWriter, RecordedPrefix]:
         cut, run = self.cut, self.run
         purges = manifest.purges[: cut.count(Purge)]
+        idle_ns = self.begun.idle_ns
         past = RecordedPrefix(
             purges,
             manifest.write_caches[: cut.count(SetWriteCache)],
             manifest.cycles[: cut.count(CycleFinished)],
             run.ledger,
             cut.at,
-            self._clock_ns,
+            0 if idle_ns is None else self.last.ended_ns + idle_ns,
             self.last.ended_ns if self.last.steps else None,
         )
         earlier = ended(manifest, self.last, manifest.purges[len(purges) :])
@@ -338,12 +334,6 @@ class ResumedRun(BegunRun, frozen=True, kw_only=True):
         )
         writer.set_aside_after(cut.steps, cut.kept_health(run.health))
         return writer, past
-
-    @property
-    def _clock_ns(self) -> int:
-        """What the engine's clock would show now; virtual time has been restored to where it was."""
-        idle_ns = self.begun.idle_ns
-        return 0 if idle_ns is None else self.last.ended_ns + idle_ns
 
     def bring_back(
         self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, runner: ScriptRunner
@@ -366,7 +356,11 @@ def resumed_run(
     is different that the operator has not accepted.
     """
     run, manifest = resumption.run, resumption.run.manifest
-    _refuse_other_device(manifest, now)
+    if others := other_identity(manifest, now):
+        raise TargetError(
+            f"can't resume on {now.target.path}: it is not as the run left it: {', '.join(others)}; name the "
+            "drive of the run with --target, or run the test again"
+        )
     _refuse_other_platform(resumption, manifest.attempts[-1], now.attempts[-1])
     simulated = now.target.simulation is not None
     goes_on = ResumePoint.PROGRAM if simulated else driver.goes_on(accepted=resumption.accept_interruption)
@@ -406,15 +400,6 @@ def _captured_before(cut: Interruption, manifest: Manifest) -> CaptureReport | N
 def _since_ns(stored_at: str) -> int:
     """How long ago the last step was stored; a clock that was set back counts as no time."""
     return max(0, ns_between(stored_at, datetime.now(UTC).isoformat()))
-
-
-def _refuse_other_device(manifest: Manifest, now: Manifest) -> None:
-    """Raises TargetError where anything that a drive is known by is not as in the record."""
-    if others := other_identity(manifest, now):
-        raise TargetError(
-            f"can't resume on {now.target.path}: it is not as the run left it: {', '.join(others)}; name the "
-            "drive of the run with --target, or run the test again"
-        )
 
 
 def _refuse_other_platform(resumption: Resumption, then: Attempt, now: Attempt) -> None:

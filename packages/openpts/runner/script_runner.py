@@ -66,7 +66,6 @@ TICK_S = 0.1
 STOP_LIMIT_S = 3.0
 # A machine that falls asleep again and again must not keep a run from its end.
 _MOST_REPEATS: Final = 3
-_STATE_KEPT: Final = "the cycle before has left the state that this one measures"
 # Idle means that the host issues no commands, nor asks for a temperature.
 _WITHOUT_COMMANDS: Final = frozenset({Phase.WAIT_STATE})
 
@@ -197,7 +196,7 @@ class ScriptRunner:
     def _keep_state(self) -> None:
         """Begin a cycle that continues from the state of the one before: its record has no purge."""
         self._phase = None
-        self._purges.append(no_purge(_STATE_KEPT))
+        self._purges.append(no_purge("the cycle before has left the state that this one measures"))
         self.writer.update_manifest(purges=self._purges)
 
     def keep_write_cache(self, report: WriteCacheReport, deviations: tuple[Deviation, ...]) -> None:

@@ -18,7 +18,6 @@ from typing import Final, Self
 import msgspec
 from msgspec import Struct
 
-_FILE: Final = "host.sample"
 # Longer than it takes to read, unless that process was stopped.
 _TIMEOUT_S: Final = 0.05
 _LOOKS: Final = 5
@@ -51,7 +50,7 @@ class SharedSample(Struct):
             return None
         with suppress(OSError):
             folder.mkdir(mode=0o755, exist_ok=True)
-            fd = os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            fd = os.open(folder / "host.sample", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             if os.fstat(fd).st_uid == os.geteuid():
                 return cls(fd)
             os.close(fd)

@@ -1,7 +1,6 @@
 """A target as it can be known without touching it: a drive by what it answers, a file by its size."""
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
@@ -68,7 +67,8 @@ class UnopenedTarget(Struct, frozen=True):
         size_bytes = target.size_bytes or path.stat().st_size
         if not size_bytes:
             raise TargetError(f"{target.path} is empty: give its size, as ?size=512MiB")
-        sector_bytes = _sector_below(path, roots)
+        device = device_below(path.resolve(), roots)
+        sector_bytes = None if device is None else device.whole.integer("queue/logical_block_size")
         facts = TargetFacts(
             TargetKind.FILE, path.name, str(path), size_bytes, sector_bytes or _USUAL_SECTOR_BYTES
         )
@@ -145,8 +145,3 @@ _CACHE_TEXT = "the volatile write cache can be set as required; otherwise a devi
 
 def _sector_text(sector_bytes: int) -> str:
     return f"sectors of {sector_bytes} bytes"
-
-
-def _sector_below(path: Path, roots: SystemRoots) -> int | None:
-    device = device_below(path.resolve(), roots)
-    return None if device is None else device.whole.integer("queue/logical_block_size")

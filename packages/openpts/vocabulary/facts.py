@@ -147,13 +147,6 @@ class Purpose(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return f"What matters{f' for {use}' * bool(use)}: {matters.rstrip('.')}." if matters else ""
 
 
-def _label_and_unit(key: str) -> tuple[str, str]:
-    """Of a key of Purpose."""
-    annotated = get_args(get_type_hints(Purpose, include_extras=True)[key])[0]
-    meta = annotated.__metadata__[-1]
-    return meta.title, meta.extra["unit"]
-
-
 def declared_rows(purpose: Purpose) -> list[tuple[str, str, str]]:
     """Key, label and text of everything declared, a row for each BIOS setting; what matters is then known."""
     rows = []
@@ -162,7 +155,9 @@ def declared_rows(purpose: Purpose) -> list[tuple[str, str, str]]:
     declared = matters | purpose.declared
     for key in (name for name in Purpose.__struct_fields__ if name in declared):
         value = declared[key]
-        label, unit = _label_and_unit(key)
+        annotated = get_args(get_type_hints(Purpose, include_extras=True)[key])[0]
+        meta = annotated.__metadata__[-1]
+        label, unit = meta.title, meta.extra["unit"]
         texts = [str(one) for one in value] if key == "bios" else [_text(value)]
         rows += [(key, label, f"{text} {unit}".rstrip()) for text in texts]
     return rows

@@ -412,11 +412,6 @@ class Stimulus(Struct, frozen=True):
             case _:
                 return None
 
-    @property
-    def rw_mix(self) -> str:
-        """Reads/writes as the specification prints it: ``65/35``."""
-        return f"{self.read_pct:.3g}/{100 - self.read_pct:.3g}"
-
     def __str__(self) -> str:
         size = (
             format_block_size(self.block_size_bytes)
@@ -429,7 +424,7 @@ class Stimulus(Struct, frozen=True):
             if (weight := getattr(self.operations, name))
         ]
         transfers = self.operations.read + self.operations.write
-        mix = [self.rw_mix] if transfers or not others else []
+        mix = [f"{self.read_pct:.3g}/{100 - self.read_pct:.3g}"] if transfers or not others else []
         if not mix and len(others) == 1:
             others = [others[0].split()[0]]  # of nothing else, its weight says nothing
         named = [] if self.placement_handle is UNSET else [f"placement handle {self.placement_handle}"]

@@ -26,8 +26,6 @@ from openpts_pages.model import Table as ReportTable
 
 _PIPE_COLUMNS = 150
 _STYLES = {"fail": "red", "pass": "green", "info": "bold"}
-_RUNS = "compare-sets"
-_DIFFERING = "-differing"
 _OF_A_TEST = ("compare-{}-sets", "compare-{}-spread")
 
 
@@ -37,12 +35,12 @@ def print_comparison(stream: IO[str], report: Report, comparison: RunComparison)
     for line in report.alerts():
         console.print(line, style="bold red")
     behind_table = False
-    for block in takewhile(lambda block: getattr(block, "id", "") != _RUNS, report.front[0].blocks):
+    for block in takewhile(lambda block: getattr(block, "id", "") != "compare-sets", report.front[0].blocks):
         if isinstance(block, Verdict):
             if behind_table:
                 console.print()
             console.print(block.text, style=_STYLES[block.tone])
-        elif isinstance(block, ReportTable) and block.id.endswith(_DIFFERING):
+        elif isinstance(block, ReportTable) and block.id.endswith("-differing"):
             print_table(console, block)
         behind_table = isinstance(block, ReportTable)
     tables = report.tables()

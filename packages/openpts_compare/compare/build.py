@@ -177,18 +177,6 @@ def statement(one: SetValue) -> str:
     return "; ".join(dict.fromkeys(said))
 
 
-def sets_table(comparison: RunComparison) -> Table:
-    """The drives and labels compared, and how many runs of each test they have."""
-    tests = comparison.tests
-    return rows_table(
-        "compare-sets",
-        "Drives and labels, with their runs of each test",
-        " | ".join(["Drive or label:<1.6", *(f"{test.test.upper()}:^" for test in tests)]),
-        ((name, *(_runs_cell(test, name) for test in tests)) for name in comparison.names),
-        note=f"{comparison.names[0]} is the base.",
-    )
-
-
 def _runs_cell(test: ComparedTest, name: str) -> Cell:
     sets = [one for one in test.contenders if one.owner == name]
     if not sets:
@@ -329,9 +317,6 @@ def _spread_cells(one: Spread) -> Cells:
     return (*found, one.farthest or "-", off, chance, out)
 
 
-_FOOTER = "Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
-
-
 def build_comparison(comparison: RunComparison, report_date: str = "", *, paper: str = "a4") -> Report:
     """The comparison as data; ``report_date`` is ISO 8601, UTC, by default the end of the last run.
 
@@ -342,13 +327,15 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
     spreads = spreads_of(tests, comparison.least_difference_pct)
     names = " v ".join(comparison.names)
     simulated = all(run.manifest.target.simulation for run in comparison.runs)
+    least = min(2, len(comparison.names))
+    tables = (glance_table(test, metrics) for test, metrics in tests if len(test.contenders) >= least)
     return Report(
         title=f"{'SIMULATED ' if simulated else ''}SSD Performance Comparison",
         subtitle=names,
         run_name=names,
         report_date=report_date or max(default_date(run.run) for run in comparison.runs),
         red_line=red_line_of_all((run.run for run in comparison.runs), "the conditions of the runs"),
-        footer=_FOOTER,
+        footer="Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA",
         front=(
             _front_page(
                 comparison,
@@ -356,7 +343,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
                 (*answers(tests, comparison.names[0]), *odd_ones(tests, spreads)),
                 rules(comparison.least_difference_pct, comparison.set_rule, lines_judged(tests)),
             ),
-            _key_values_page(comparison, tests),
+            Page("compare-key-values", "Key values of all runs", tuple(tables), mandatory=True),
             *(_test_page(test, metrics, spreads) for test, metrics in tests),
             conditions_page(comparison, conditions),
         ),
@@ -373,21 +360,21 @@ def _front_page(
     rules: Sequence[str],
 ) -> Page:
     """The red list, what the whole shows, and the rules for reading the pages."""
+    tests = comparison.tests
     blocks = (
         *red_list(comparison, conditions),
         *_without_counterpart(comparison),
         *(Verdict(answer) for answer in answers),
-        sets_table(comparison),
+        rows_table(
+            "compare-sets",
+            "Drives and labels, with their runs of each test",
+            " | ".join(["Drive or label:<1.6", *(f"{test.test.upper()}:^" for test in tests)]),
+            ((name, *(_runs_cell(test, name) for test in tests)) for name in comparison.names),
+            note=f"{comparison.names[0]} is the base.",
+        ),
         *(Verdict(rule) for rule in rules),
     )
     return Page("compare", "What is compared", blocks, mandatory=True)
-
-
-def _key_values_page(comparison: RunComparison, tests: ComparedMetrics) -> Page:
-    """All key values at a glance; of several drives those that two of them have."""
-    least = min(2, len(comparison.names))
-    tables = (glance_table(test, metrics) for test, metrics in tests if len(test.contenders) >= least)
-    return Page("compare-key-values", "Key values of all runs", tuple(tables), mandatory=True)
 
 
 def _without_counterpart(comparison: RunComparison) -> list[Verdict]:

@@ -81,7 +81,6 @@ MEASURED: Final = (
 )
 
 
-_FIRMWARE: Final = "Firmware"
 _MODEL: Final = "Model"
 _NOT_SET: Final = "not set"
 _HOST: Final = (
@@ -158,7 +157,7 @@ def _shared_fields(groups: _Groups) -> Iterable[ComparedField]:
         yield _field(label, read, groups, judged=False)
     models = _field(_MODEL, _of("dut", "model"), groups).values
     # another model has another firmware by nature; the same model with another one is another drive
-    yield _field(_FIRMWARE, _of("dut", "firmware"), groups, judged=len(set(models)) == 1)
+    yield _field("Firmware", _of("dut", "firmware"), groups, judged=len(set(models)) == 1)
     for label, read in _JUDGED:
         yield _field(label, read, groups)
     for label, key in _HOST:

@@ -165,9 +165,6 @@ class PowerDocument(Document, frozen=True, kw_only=True, tag="openpts.gate-power
     limits: tuple[PowerOfLimit, ...]
 
 
-_FOOTER: Final = "Gate over openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
-
-
 def gate_report(
     result: GateResult, runs: Sequence[MeasuredRun], baseline: Sequence[MeasuredRun], *, paper: str = "a4"
 ) -> Report:
@@ -181,7 +178,7 @@ def gate_report(
         run_name=", ".join(dict.fromkeys(run.manifest.test_id for run in every)),
         report_date=max(map(default_date, every)),
         red_line=red_line_of_all(every, "the reports of the runs"),
-        footer=_FOOTER,
+        footer="Gate over openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA",
         front=(verdicts_page(result, _runs_table(result, runs, baseline)),),
         deviation_count=sum(len(run.ledger) for run in every),
         stem="gate",

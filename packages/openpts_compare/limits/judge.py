@@ -59,13 +59,6 @@ from openpts_pts.conformance.conformance import standing_of
 _Found = tuple[Judgement, str]
 
 
-def judge_required(
-    required: Sequence[RequiredCondition], runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
-) -> tuple[JudgedLimit, ...]:
-    """A verdict for each condition over all runs; the baseline counts only for what is to be the same."""
-    return tuple(_over_all(one, runs, baseline) for one in required)
-
-
 def _over_all(
     required: RequiredCondition, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
 ) -> JudgedLimit:
@@ -238,7 +231,7 @@ def _with_conditions(
     baseline: Sequence[HeldAgainst],
 ) -> GateResult:
     """With the conditions in front, and behind them the limits that tests have of their own."""
-    required = judge_required(limits.required, runs, baseline)
+    required = tuple(_over_all(one, runs, baseline) for one in limits.required)
     own = (replace(one, name=f"{run.test}.{one.name}") for run in runs for one in run.content.limits)
     return GateResult((*required, *judged, *own), limits.rule, limits.allowed)
 

@@ -13,7 +13,6 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions, at_time_scale
-from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.run_part import summarize
 from openpts.report.sources import read_for_report
@@ -70,11 +69,6 @@ def answers_of(test: str, folder: Path) -> dict[str, str]:
     )
     run = read_for_report(run_test(PTS[test], order, []).folder)
     check_record(folder / test)
-    return digests(run)
-
-
-def digests(run: Run) -> dict[str, str]:
-    """Of a run's figures for machines, of the axes of its plots, and of the tables that hold numbers."""
     report = build_report(run)
     plain = {name: value for name, value in summarize(run).items() if name not in _OF_THIS_RUN}
     plots = [[axis.domain, axis.ticks] for figure in report.figures() for axis in (figure.x, figure.y)]

@@ -173,22 +173,6 @@ def ata_health(answer: SmartctlAnswer) -> Reported:
         apart=2,
         share_apart=_MOST_APART,
     )
-    _wear(reported, logs)
-    _host_bytes(reported, logs)
-    if (nand := _named_bytes(logs, _NAND_WRITES)) is not None:
-        reported.values |= {"nand_write_bytes": nand.total, "nand_write_unit_bytes": nand.unit}
-    _errors(reported, logs)
-    return reported
-
-
-def plausible_temperature_c(told_c: float | None) -> float | None:
-    """A temperature that a drive can have; None for what drives without a thermometer say."""
-    if told_c is None or told_c == 0 or not _COLDEST_C < told_c < _HOTTEST_C:
-        return None
-    return told_c
-
-
-def _wear(reported: Reported, logs: AtaLogs) -> None:
     left = dict(_LIFE_LEFT)
     if logs.family.startswith("Samsung"):
         left[_SAMSUNG_LIFE_LEFT] = "value"
@@ -200,10 +184,6 @@ def _wear(reported: Reported, logs: AtaLogs) -> None:
             used = _WHOLE_PCT - remaining
     tellings = {_STATISTICS: logs.statistics.get("Percentage Used Endurance Indicator"), _ATTRIBUTES: used}
     reported.add_agreed("percentage_used_pct", tellings, apart=_PCT_APART)
-
-
-def _host_bytes(reported: Reported, logs: AtaLogs) -> None:
-    """Bytes, and with them the commands, which stand beside them in the same log."""
     kinds = (
         ("host_write_bytes", "host_write_commands", _HOST_WRITES, "Written", "Write"),
         ("host_read_bytes", "host_read_commands", _HOST_READS, "Read", "Read"),
@@ -224,6 +204,17 @@ def _host_bytes(reported: Reported, logs: AtaLogs) -> None:
             reported.add(name.replace("_bytes", "_unit_bytes"), settled.unit)
         if settled.total == counted_bytes:
             reported.add(commands, logs.statistics.get(f"Number of {word} Commands"))
+    if (nand := _named_bytes(logs, _NAND_WRITES)) is not None:
+        reported.values |= {"nand_write_bytes": nand.total, "nand_write_unit_bytes": nand.unit}
+    _errors(reported, logs)
+    return reported
+
+
+def plausible_temperature_c(told_c: float | None) -> float | None:
+    """A temperature that a drive can have; None for what drives without a thermometer say."""
+    if told_c is None or told_c == 0 or not _COLDEST_C < told_c < _HOTTEST_C:
+        return None
+    return told_c
 
 
 def _settle(
@@ -300,7 +291,10 @@ def scsi_health(answer: SmartctlAnswer) -> Reported:
     defects = answer.number("scsi_grown_defect_list")
     if defects is not None and (defects == 0 or answer.version >= _COUNTS_DEFECTS_SINCE):
         reported.add("grown_defects", defects)
-    reported.add("media_errors", _uncorrected(answer))
+    kinds = ("read", "write", "verify")
+    counts = [answer.number("scsi_error_counter_log", kind, "total_uncorrected_errors") for kind in kinds]
+    known = [count for count in counts if count is not None]
+    reported.add("media_errors", sum(known) if known else None)
     return reported
 
 
@@ -318,14 +312,6 @@ def _reference_temperature_c(answer: SmartctlAnswer) -> float | None:
 def _first_plausible_c(answer: SmartctlAnswer, places: tuple[tuple[str, ...], ...]) -> float | None:
     found = (plausible_temperature_c(answer.number(*place)) for place in places)
     return next((told_c for told_c in found if told_c is not None), None)
-
-
-def _uncorrected(answer: SmartctlAnswer) -> float | None:
-    """Errors that reading, writing and verifying could not correct."""
-    kinds = ("read", "write", "verify")
-    counts = [answer.number("scsi_error_counter_log", kind, "total_uncorrected_errors") for kind in kinds]
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
 
 
 _NVME_LOG: Final = "nvme_smart_health_information_log"

@@ -165,7 +165,18 @@ def _blocks(run: Run) -> tuple[Block, ...]:
         return (Verdict("not reported (the record holds no reading of the device's log)."),)
     before = first.reading.values
     after = {} if last is None else last.reading.values
-    readings = _readings(run)
+    during = sum(record.occasion is ReadingPoint.DURING for record in run.health)
+    readings = items_table(
+        "device-health-readings",
+        "Readings",
+        [
+            *(
+                (when, f"{date_and_time(record.read_at)}: {record.reading.source}")
+                for when, record in _named_readings(run)
+            ),
+            ("During the run", f"{during:,}"),
+        ],
+    )
     if not before and not after:
         return (Verdict(f"not reported ({first.reading.source})."), readings)
     return (*_verdicts(run), _summary(before, after), _log(before, after), readings)
@@ -306,19 +317,3 @@ def _named_readings(run: Run) -> list[tuple[str, HealthRecord]]:
         for record in run.health
         if record.occasion in names
     ]
-
-
-def _readings(run: Run) -> Table:
-    """When the log was read, and from where."""
-    during = sum(record.occasion is ReadingPoint.DURING for record in run.health)
-    return items_table(
-        "device-health-readings",
-        "Readings",
-        [
-            *(
-                (when, f"{date_and_time(record.read_at)}: {record.reading.source}")
-                for when, record in _named_readings(run)
-            ),
-            ("During the run", f"{during:,}"),
-        ],
-    )

@@ -26,7 +26,18 @@ def self_test_fact(device: BlockDevice, run: ProgramRunner = run_program) -> Fac
     """The self-test that a drive is at; never raises. A sleeping disk sleeps on."""
     disk = device.whole
     if disk.kind is DeviceKind.NVME:
-        return _of_nvme(disk)
+        source = "NVMe log page 06h"
+        try:
+            with open_to_ask(disk) as fd:
+                if not identify_controller(fd).tests_itself:
+                    return Fact(f"{_NONE} (the drive has no self-test)", "Identify Controller, bit 4 of OACS")
+                log = read_log(fd, _NVME_LOG, _NVME_LOG_BYTES)
+        except (OSError, NvmeCommandError, ValueError) as error:
+            return Fact(None, f"{source} can't be read: {error}")
+        kind = log[0] & 0xF
+        if kind == 0:
+            return Fact(_NONE, source)
+        return Fact(f"{_NVME_KINDS.get(kind, 'unknown')} self-test, {log[1] & 0x7F} % done", source)
     if disk.kind is DeviceKind.ATA:
         return _of_ata(disk, run)
     if disk.kind is DeviceKind.SCSI:
@@ -34,21 +45,6 @@ def self_test_fact(device: BlockDevice, run: ProgramRunner = run_program) -> Fac
     return Fact(
         f"{_NONE} (not of a disk of {disk.kind})", f"{disk.node} is no drive with commands of its own"
     )
-
-
-def _of_nvme(disk: BlockDevice) -> Fact:
-    source = "NVMe log page 06h"
-    try:
-        with open_to_ask(disk) as fd:
-            if not identify_controller(fd).tests_itself:
-                return Fact(f"{_NONE} (the drive has no self-test)", "Identify Controller, bit 4 of OACS")
-            log = read_log(fd, _NVME_LOG, _NVME_LOG_BYTES)
-    except (OSError, NvmeCommandError, ValueError) as error:
-        return Fact(None, f"{source} can't be read: {error}")
-    kind = log[0] & 0xF
-    if kind == 0:
-        return Fact(_NONE, source)
-    return Fact(f"{_NVME_KINDS.get(kind, 'unknown')} self-test, {log[1] & 0x7F} % done", source)
 
 
 def _of_ata(disk: BlockDevice, run: ProgramRunner) -> Fact:

@@ -35,7 +35,6 @@ _LONGEST_S: Final = 120.0
 _CLAIMED_BY_OTHERS_S: Final = 5.0
 _RETRY_S: Final = 0.1
 _PIECE_BYTES: Final = 4 * MIB
-_FILL_NAME: Final = "openpts-fill"
 _MADE_BY: Final = {FileSystemType.EXT4: "mkfs.ext4", FileSystemType.XFS: "mkfs.xfs"}
 
 
@@ -151,7 +150,7 @@ class PreparedDrive(Struct):
                 "choose a lower --fill-level"
             )
         with failing_as(TargetError, f"can't fill {directory} to {order.fill_pct:g} %"):
-            return write_incompressible(directory / _FILL_NAME, amount_bytes, order.seed)
+            return write_incompressible(directory / "openpts-fill", amount_bytes, order.seed)
 
     def _done(self, arguments: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Reply:
         return succeeded(self.run, arguments, what, limit_s)

@@ -27,7 +27,6 @@ DRIVE_PASSWORD: Final = "drive password"  # noqa: S105 a kind, not a password
 PASSWORD: Final = "openpts"  # noqa: S105 protects nothing: it must be found again, also without the journal
 POWER_CYCLE: Final = "switch the drive's power off and on (a restart may not do that)"
 
-_NO_REASON: Final = "no reason given"
 # what hdparm allows a drive that tells no time, and more than it adds to what a drive tells
 _BYTES_PER_S: Final = 30 * 1024**2
 _MARGIN_S: Final = 2 * 3600.0
@@ -87,27 +86,23 @@ def free_of_password(device: BlockDevice, entry: Entry, run: ProgramRunner, *, o
     """
     drive = AtaDrive(device.node, run)
     with drive_claimed(device, None, device.roots), held_node(device, f"see dmesg, then {_unlock_by(drive)}"):
-        return _free(drive, device, entry, ours=ours)
-
-
-def _free(drive: AtaDrive, device: BlockDevice, entry: Entry, *, ours: bool) -> str:
-    name = f"{drive_text(entry.subject)}, now {device.node},"
-    if (process := hdparm_at_work(device.node, device.roots)) is not None:
-        raise TargetError(
-            f"{name} is still in use by hdparm (process {process}), which continues after its openpts "
-            f"has ended; an erasure can take hours: wait until that process has ended, then "
-            f"{_unlock_by(drive)}"
-        )
-    before = _identity(drive)
-    if not is_noted_identity(before, entry.subject):
-        raise TargetError(
-            f"{device.node} is {before.model} {before.serial}{_wwn_text(before.world_wide_name)}, not "
-            f"{drive_text(entry.subject)}{_wwn_text(entry.subject.get('wwn'))}"
-        )
-    if not before.security.enabled:
-        return f"{name} has no password: nothing to remove"
-    _refuse_hopeless(drive, before.security)
-    return f"{name} {_take_off(drive, device, before, entry.found, ours=ours)}"
+        name = f"{drive_text(entry.subject)}, now {device.node},"
+        if (process := hdparm_at_work(device.node, device.roots)) is not None:
+            raise TargetError(
+                f"{name} is still in use by hdparm (process {process}), which continues after its openpts "
+                f"has ended; an erasure can take hours: wait until that process has ended, then "
+                f"{_unlock_by(drive)}"
+            )
+        before = _identity(drive)
+        if not is_noted_identity(before, entry.subject):
+            raise TargetError(
+                f"{device.node} is {before.model} {before.serial}{_wwn_text(before.world_wide_name)}, not "
+                f"{drive_text(entry.subject)}{_wwn_text(entry.subject.get('wwn'))}"
+            )
+        if not before.security.enabled:
+            return f"{name} has no password: nothing to remove"
+        _refuse_hopeless(drive, before.security)
+        return f"{name} {_take_off(drive, device, before, entry.found, ours=ours)}"
 
 
 def _wwn_text(wwn: str | None) -> str:
@@ -201,7 +196,7 @@ def _take_off(
             now = _identity(drive).security
     if not now.enabled:
         return done
-    again = f"({refused or _NO_REASON}): {POWER_CYCLE}, then {_unlock_by(drive)}"
+    again = f"({refused or 'no reason given'}): {POWER_CYCLE}, then {_unlock_by(drive)}"
     if not now.locked:
         raise TargetError(f"{drive.node} still has the password {password!r} {again}")
     raise TargetError(

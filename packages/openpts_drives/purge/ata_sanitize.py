@@ -20,8 +20,6 @@ from openpts_drives.purge.purge_programs import CLOCK, Clock, NothingToldError, 
 
 _STATE: Final = re.compile(r"^\s*State:\s+(SD[0-4])\b", re.MULTILINE)
 _PROGRESS: Final = re.compile(r"^\s*Progress: 0x([0-9a-f]{1,4})\b", re.MULTILINE)
-_SUCCESS: Final = "Last Sanitize Operation Completed Without Error"
-_FAILED_STATE: Final = "SD3 Sanitize Operation Failed"
 _NOT_RUNNING: Final = 0xFFFF
 _SHARES: Final = 0x10000
 _ARGUMENTS: Final = {
@@ -136,7 +134,7 @@ def parse_status(answer: Reply) -> SanitizeStatus:
 
     Then hdparm takes every register for 0 and prints "idle"; the progress is in the bytes that it shows.
     """
-    if _FAILED_STATE in answer.stderr:
+    if "SD3 Sanitize Operation Failed" in answer.stderr:
         return SanitizeStatus(failed=True, complaint=answer.complaint)
     if answer.returncode != 0:
         return SanitizeStatus(complaint=answer.complaint)
@@ -156,7 +154,7 @@ def parse_status(answer: Reply) -> SanitizeStatus:
         share=int(reported[1], 16) / _SHARES if reported else None,
         frozen=state[1] == "SD1",
         failed=state[1] == "SD3",
-        completed=_SUCCESS in answer.stdout,
+        completed="Last Sanitize Operation Completed Without Error" in answer.stdout,
     )
 
 

@@ -16,7 +16,6 @@ from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, ProgramRunner, run_program
-from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
 from openpts_drives.purge.nvme_drive import (
     NoAnswerError,
@@ -146,7 +145,9 @@ class SanitizeWait(Struct, frozen=True):
         device = self.target.device
         if self.serial is None or device is None:
             return None
-        return _namespace_again(self.serial, self.nsid, device.roots)
+        subsystem = NvmeSubsystem.with_serial(self.serial, device.roots)
+        namespaces = () if subsystem is None else subsystem.namespaces
+        return next((found for found in namespaces if found.integer("nsid") == self.nsid), None)
 
     @property
     def _what(self) -> str:
@@ -170,13 +171,6 @@ class SanitizeWait(Struct, frozen=True):
             f"its log: {last}; it continues by itself, and can't be stopped: switch the machine off "
             f"and on, then see nvme sanitize-log {self._node}"
         )
-
-
-def _namespace_again(serial: str, nsid: int, roots: SystemRoots) -> BlockDevice | None:
-    """The namespace of the drive with this serial number, under whatever name it is there now."""
-    subsystem = NvmeSubsystem.with_serial(serial, roots)
-    namespaces = () if subsystem is None else subsystem.namespaces
-    return next((found for found in namespaces if found.integer("nsid") == nsid), None)
 
 
 _START_TIMEOUT_S: Final = 600.0
@@ -235,10 +229,11 @@ class NvmeSanitize(Struct, frozen=True):
         command.append("--ause")
         if self.action is SanitizeAction.OVERWRITE:
             command += ["--owpass=1", "--ovrpat=0"]
+        passes = 1 << _PASSES_AT if self.action is SanitizeAction.OVERWRITE else 0
         wait = SanitizeWait.of(
             target,
             self.title,
-            self._dword_10(),
+            self.action.number | _ALLOW_EXIT | passes,
             before=answers.sanitize,
             estimate_s=capability.duration_s,
             questions=self.questions,
@@ -273,11 +268,6 @@ class NvmeSanitize(Struct, frozen=True):
         if estimate_s is not None and self.action is SanitizeAction.OVERWRITE:
             return estimate_s / _PASSES_OF_ESTIMATE
         return estimate_s
-
-    def _dword_10(self) -> int:
-        """What the log will tell as the command that began it."""
-        passes = 1 << _PASSES_AT if self.action is SanitizeAction.OVERWRITE else 0
-        return self.action.number | _ALLOW_EXIT | passes
 
 
 BLOCK: Final = NvmeSanitize(SanitizeAction.BLOCK)

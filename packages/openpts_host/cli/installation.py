@@ -136,7 +136,6 @@ def _lines(debian: str, fedora: str, arch: str) -> dict[str, str]:
     }
 
 
-_MISSING: Final = "bold red"
 _PIPE_COLUMNS: Final = 120
 
 
@@ -179,7 +178,7 @@ def failure_of(found: Sequence[Part]) -> OpenptsError | None:
 def installation_text(found: Sequence[Part]) -> Iterator[Text]:
     """What is missing, with its purpose and what installs it; what is there, a line each."""
     missing = [part for part in found if part.found is None]
-    for heading, style, needed in (("NEEDED, AND MISSING", _MISSING, True), ("MISSING", "yellow", False)):
+    for heading, style, needed in (("NEEDED, AND MISSING", "bold red", True), ("MISSING", "yellow", False)):
         of_these = [part for part in missing if part.is_needed is needed]
         if of_these:
             yield Text(heading, style=style)
@@ -187,21 +186,16 @@ def installation_text(found: Sequence[Part]) -> Iterator[Text]:
                 yield Text(
                     f"  {part.name}, for {part.purpose}{f': {printable(part.why)}' if part.why else ''}"
                 )
-            yield from _commands(of_these)
+            yield from (
+                Text(f"    {line}")
+                for line in dict.fromkeys(part.install["any"] for part in of_these if "any" in part.install)
+            )
+            for distribution, command in INSTALLERS.items():
+                lines = [part.install[distribution] for part in of_these if distribution in part.install]
+                names = dict.fromkeys(line.removeprefix(f"{command} ") for line in lines)
+                if names:
+                    yield Text(f"    {distribution + ':':8}{command} {' '.join(names)}")
             yield Text()
     yield Text("THERE", style="green")
     there = (f"  {part.name}: {printable(part.found)}" for part in found if part.found is not None)
     yield from map(Text, dict.fromkeys(there))
-
-
-def _commands(found: Sequence[Part]) -> Iterator[Text]:
-    """The lines that install all of these: one for each distribution, and those that are the same on any."""
-    yield from (
-        Text(f"    {line}")
-        for line in dict.fromkeys(part.install["any"] for part in found if "any" in part.install)
-    )
-    for distribution, command in INSTALLERS.items():
-        lines = [part.install[distribution] for part in found if distribution in part.install]
-        names = dict.fromkeys(line.removeprefix(f"{command} ") for line in lines)
-        if names:
-            yield Text(f"    {distribution + ':':8}{command} {' '.join(names)}")

@@ -4,7 +4,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Struct
@@ -88,7 +88,21 @@ def report(run: Run) -> ReportContent:
         sections=methodology(
             run, _TITLE, _test_rows(run.conditions(OcpConditions)), lambda: _pages(answers, judged, verdicts)
         ),
-        figures=lambda: _make_figures(judged),
+        figures=lambda: {
+            "specification": SPECIFICATION,
+            "counts": {str(verdict): number for verdict, number in counts(judged).items()},
+            "requirements": [
+                {
+                    "id": each.requirement.identifier,
+                    "section": each.requirement.section,
+                    "verdict": str(each.verdict),
+                    "evidence": each.why,
+                    "contradicts": each.contradicts,
+                    "checks": [msgspec.to_builtins(outcome) for outcome in each.outcomes if outcome.seen],
+                }
+                for each in judged
+            ],
+        },
         limits=tuple(_limits(judged)),
     )
 
@@ -160,10 +174,6 @@ def _pages(answers: Answers, judged: tuple[Judged, ...], verdicts: tuple[Sentenc
     )
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST_LETTERS else f"{text[: _MOST_LETTERS - 3]}..."
-
-
 def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *verdicts: RequirementVerdict) -> Table:
     return rows_table(
         f"ocp-{name}-table",
@@ -174,17 +184,13 @@ def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *verdicts: Requ
                 each.requirement.identifier,
                 each.requirement.words,
                 each.requirement.section.split(" ")[0],
-                _verdict_words(each),
-                _short(each.why),
+                f"{each.verdict}, but found to hold" if each.contradicts else str(each.verdict),
+                each.why if len(each.why) <= _MOST_LETTERS else f"{each.why[: _MOST_LETTERS - 3]}...",
             )
             for each in judged
             if each.verdict in verdicts
         ),
     )
-
-
-def _verdict_words(one: Judged) -> str:
-    return f"{one.verdict}, but found to hold" if one.contradicts else str(one.verdict)
 
 
 def _sections_table(judged: tuple[Judged, ...]) -> Table:
@@ -212,22 +218,3 @@ def _test_rows(conditions: OcpConditions) -> Rows:
         ("Nothing written", "yes" if conditions.read_only else "no"),
         *((("", ""),) * 6),
     )
-
-
-def _make_figures(judged: tuple[Judged, ...]) -> dict[str, Any]:
-    """Verdict and evidence of each requirement, JSON-ready."""
-    return {
-        "specification": SPECIFICATION,
-        "counts": {str(verdict): number for verdict, number in counts(judged).items()},
-        "requirements": [
-            {
-                "id": each.requirement.identifier,
-                "section": each.requirement.section,
-                "verdict": str(each.verdict),
-                "evidence": each.why,
-                "contradicts": each.contradicts,
-                "checks": [msgspec.to_builtins(outcome) for outcome in each.outcomes if outcome.seen],
-            }
-            for each in judged
-        ],
-    }

@@ -72,7 +72,7 @@ class Surroundings:
     def around(self, slow: SlowIo, step: StepRecord) -> Around:
         """Of an I/O of this step."""
         return Around(
-            link_errors=self._growths(self._link, slow),
+            link_errors=sum(self._growth(name, slow) for name in self._link) if self._link else None,
             link_errors_usual=self._usual,
             foreign_share=self._foreign_share(slow, step),
             stolen_ns=self._stolen_ns(slow),
@@ -81,10 +81,6 @@ class Surroundings:
             continued=self._continued(slow),
             hottest_c=self._hottest_c,
         )
-
-    def _growths(self, names: Sequence[str], slow: SlowIo) -> float | None:
-        """What counters grew by from the last sample before the I/O to the first one after it."""
-        return sum(self._growth(name, slow) for name in names) if names else None
 
     def _growth(self, name: str, slow: SlowIo) -> float:
         held = self._series[name].held(slow.submitted_ns, self._next_sample_ns(slow.answered_ns))

@@ -55,18 +55,15 @@ def reported(fd: int) -> tuple[dict[str, float], str]:
     return found, "; ".join(words)
 
 
-def _now(fd: int) -> dict[str, float]:
-    """Of log 02h, which is short. Raises NvmeCommandError, LogError."""
-    log = declared_logs()["smart"]
-    return power_values("smart", decode(log, read_log(fd, log.id, log.length, retain_events=True)).values)
-
-
 def drive_source(fd: int) -> Polled:
     """The drive's own report as a source: the mean of each last second. Raises MeterError."""
 
     def watts() -> float:
         try:
-            values = _now(fd)
+            log = declared_logs()["smart"]
+            values = power_values(
+                "smart", decode(log, read_log(fd, log.id, log.length, retain_events=True)).values
+            )
         except (NvmeCommandError, LogError) as error:
             raise MeterError(f"the drive does not give its log 02h: {error}") from error
         if "power_w" not in values:

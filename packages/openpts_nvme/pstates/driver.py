@@ -27,7 +27,6 @@ from openpts_host.setting_file import HostSettingError, held_open
 from openpts_sim.simulated_device import SimulatedDevice
 from openpts_sim.simulated_engine import SimulatedDrive
 
-_VIRTUAL: Final = "a simulated host has none"
 _NOT_SETTABLE: Final = "only NVMe drives declare and take power states"
 
 
@@ -77,7 +76,7 @@ class PowerStatesDriver(Driver):
         """See the base; processors stay out of their own states, and the drive's are put back at the end."""
         with super().opened(target, consent, run_id) as device, ExitStack() as held:
             self._control = _control_of(device)
-            self._processors = _VIRTUAL
+            self._processors = "a simulated host has none"
             if device.facts.simulation is None:
                 self._processors = _kept_awake(held)
             try:

@@ -255,9 +255,7 @@ def _decades_apart(level: LatencyLevel, at_ns: int) -> float:
     return abs(math.log10(at_ns / near_ns))
 
 
-_TITLE: Final = "Power States"
 _UNSEEN: Final = "no step seen"
-_UNDECLARED: Final = "none declared"
 
 
 def report(run: Run) -> ReportContent:
@@ -266,13 +264,13 @@ def report(run: Run) -> ReportContent:
     return ReportContent(
         verdicts=tuple(_verdicts(found)),
         measures=tuple(_measures(found)),
-        sections=methodology(run, _TITLE, _test_rows(found), lambda: _pages(found)),
+        sections=methodology(run, "Power States", _test_rows(found), lambda: _pages(found)),
         figures=lambda: _key_numbers(found),
     )
 
 
 def _name(state: FoundState) -> str:
-    return _UNDECLARED if state.declared is None else f"PS{state.declared.number}"
+    return "none declared" if state.declared is None else f"PS{state.declared.number}"
 
 
 def _verdicts(found: StatesRun) -> Iterator[Verdict]:

@@ -59,7 +59,9 @@ standard_conditions: Final = Standard(
 
 def script(conditions: PowerStateConditions, user_capacity_bytes: int) -> Script:
     """The staircase with transitions and without, then out of each state that the drive has."""
-    part = _range(conditions, user_capacity_bytes)
+    whole = conditions.active_range
+    share_pct = 100 * conditions.range_bytes / user_capacity_bytes
+    part = ActiveRange(whole.start_pct, min(whole.end_pct, whole.start_pct + share_pct))
     yield Apply(Phase.CONDITIONING, 1, (_written(conditions, part, user_capacity_bytes),))
     read = Step.of(
         Stimulus.of(AccessPattern.RANDOM, conditions.block_size_bytes, 100, 1, 1, part), IoCount(1)
@@ -88,12 +90,6 @@ def _staircase(read: Step, times: list[int], chosen: random.Random) -> Iterator[
     for idle_ns in times:
         yield Step.of(None, Duration(idle_ns))
         yield read
-
-
-def _range(conditions: PowerStateConditions, user_capacity_bytes: int) -> ActiveRange:
-    whole = conditions.active_range
-    share_pct = 100 * conditions.range_bytes / user_capacity_bytes
-    return ActiveRange(whole.start_pct, min(whole.end_pct, whole.start_pct + share_pct))
 
 
 def _written(conditions: PowerStateConditions, part: ActiveRange, user_capacity_bytes: int) -> Step:

@@ -166,7 +166,6 @@ _UDEV_NAMES: Final = frozenset({"systemd-udevd", "udevd", "(udev-worker)", "udev
 _UDEV_PROGRAM: Final = re.compile(
     r"/(usr/)?(s?bin|lib/systemd|lib/udev)/(systemd-udevd|udevd|udevadm)( \(deleted\))?"
 )
-_IO_URING: Final = "anon_inode:[io_uring]"
 # a file in fdinfo that is registered with a ring, and needs no descriptor: "    0: /dev/nvme0n1"
 _REGISTERED: Final = re.compile(r"\s*\d+: (/.*)")
 
@@ -265,7 +264,7 @@ def _claims(descriptor: Path, text: str, files: frozenset[Inode], roots: SystemR
         leads_to = str(descriptor.readlink())
     except FileNotFoundError:
         return  # closed meanwhile
-    if leads_to == _IO_URING:
+    if leads_to == "anon_inode:[io_uring]":
         yield from _registered(descriptor, text, files, roots)
     if not leads_to.startswith("/"):
         return  # a socket, a pipe

@@ -58,7 +58,7 @@ def stored_at(path: Path, roots: SystemRoots) -> Path:
     mount = find_mount(path, roots)
     if mount is None or mount.fs_type != _OVERLAY or not path.exists():
         return path
-    inside = _inside(mount, path)
+    inside = Path(mount.root.lstrip("/")) / path.relative_to(mount.mount_point)
     for layer in _layers(mount):
         # a layer that the overlay covers, as lowerdir=/ below the root, leads back to the file itself
         if _is_same(own := layer / inside, path) and (below := Path(os.path.realpath(own))) != path:
@@ -108,11 +108,6 @@ def _views(stored: Path, roots: SystemRoots) -> Iterator[Path]:
                 found.add(view)
                 unread.append(view)
                 yield view
-
-
-def _inside(mount: Mount, path: Path) -> Path:
-    """A path from the root of the file system that is mounted, without the leading slash."""
-    return Path(mount.root.lstrip("/")) / path.relative_to(mount.mount_point)
 
 
 def _layers(mount: Mount) -> Iterator[Path]:
@@ -202,17 +197,12 @@ def _claims(mounts: tuple[Mount, ...], where: str, root: Path | None, roots: Sys
         text = f"is mounted at {printable(mount.mount_point)}{where}"
         yield Claim(ClaimKind.MOUNT, text, number=mount.device, name=name)
         if mount.source.startswith("/"):
-            yield from _of_source(mount.source, text, root, roots)
-
-
-def _of_source(source: str, text: str, root: Path | None, roots: SystemRoots) -> Iterator[Claim]:
-    """Claim on a mounted node, or on a mounted file: some file systems need no loop device."""
-    place = local_path(source, roots) if root is None else root / source.lstrip("/")
-    status = node_status(place)
-    if status is not None and stat.S_ISBLK(status.mode):
-        yield Claim(ClaimKind.MOUNT, text, number=status.number)
-    elif status is not None and stat.S_ISREG(status.mode):
-        yield Claim(ClaimKind.MOUNT, text, inode=status.inode, path=Path(source))
+            place = local_path(mount.source, roots) if root is None else root / mount.source.lstrip("/")
+            status = node_status(place)
+            if status is not None and stat.S_ISBLK(status.mode):
+                yield Claim(ClaimKind.MOUNT, text, number=status.number)
+            elif status is not None and stat.S_ISREG(status.mode):
+                yield Claim(ClaimKind.MOUNT, text, inode=status.inode, path=Path(mount.source))
 
 
 def _of_others(roots: SystemRoots) -> Iterator[Claim]:

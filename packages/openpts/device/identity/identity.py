@@ -24,7 +24,6 @@ from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
 
 _SLOTS: Final = "bus/pci/slots"
 _ENCLOSURES: Final = "class/enclosure"
-_BY_PATH: Final = "disk/by-path"
 
 
 def slot(device: BlockDevice, roots: SystemRoots) -> Fact:
@@ -68,7 +67,7 @@ def _pci_slot(device: BlockDevice, roots: SystemRoots) -> Fact | None:
 
 
 def _path(device: BlockDevice, roots: SystemRoots) -> Fact:
-    folder = roots.dev / _BY_PATH
+    folder = roots.dev / "disk/by-path"
     for link in sorted(folder.glob("*")):
         if link.resolve() == device.node.resolve():
             return Fact(printable(link.name), str(link))
@@ -139,7 +138,9 @@ def dut_facts(target: TargetFacts, roots: SystemRoots) -> Facts:
     Of an NVMe drive the node is opened for reading to identify the controller; all else is sysfs.
     Raises TargetError if the drive has gone.
     """
-    facts = {"capacity": _capacity(target)}
+    size_bytes = target.user_capacity_bytes
+    source = "st_size" if target.kind is TargetKind.FILE else "BLKGETSIZE64"
+    facts = {"capacity": Fact(f"{format_capacity(size_bytes)} ({size_bytes:,} bytes)", source)}
     if target.kind is TargetKind.FILE:
         return facts | _file_facts(target, roots)
     device = BlockDevice.of_name(target.name, roots)
@@ -151,6 +152,9 @@ def drive_facts(
 ) -> Facts:
     """The facts of a drive, read from sysfs but for what ``controller`` says."""
     paths = NvmeSubsystem.of(device).paths_fact(device)
+    found = media(device)
+    sizes = {kind: device.integer(f"queue/{kind}_block_size") for kind in ("logical", "physical")}
+    text = ", ".join(f"{size_bytes} B {kind}" for kind, size_bytes in sizes.items() if size_bytes)
     return {
         "manufacturer": _manufacturer(device, roots),
         "model": model(device),
@@ -158,35 +162,16 @@ def drive_facts(
         "firmware": _firmware(device),
         "interface": interface(device, controller),
         "form_factor": _form_factor(device),
-        "media": _media(device),
+        "media": Fact(None if found.kind is None else str(found), found.source),
         "nand_type": _NO_NAND_FIELD,
         "features": _features(device, controller, controller_source),
-        "sector": _sector(device),
+        "sector": Fact(text or None, device.place("queue")),
         "file_system": _RAW,
         "pcie": pcie_link(hardware_folder(device)),
         "hba": host_bus_adapter(device, roots),
         "slot": slot(device, roots),
         **({} if paths is None else {"paths": paths}),
     }
-
-
-def _capacity(target: TargetFacts) -> Fact:
-    size_bytes = target.user_capacity_bytes
-    source = "st_size" if target.kind is TargetKind.FILE else "BLKGETSIZE64"
-    return Fact(f"{format_capacity(size_bytes)} ({size_bytes:,} bytes)", source)
-
-
-def _media(device: BlockDevice) -> Fact:
-    """Flash or platters, and how fast these turn."""
-    found = media(device)
-    return Fact(None if found.kind is None else str(found), found.source)
-
-
-def _sector(device: BlockDevice) -> Fact:
-    """Logical and physical sector size as the kernel has them."""
-    sizes = {kind: device.integer(f"queue/{kind}_block_size") for kind in ("logical", "physical")}
-    text = ", ".join(f"{size_bytes} B {kind}" for kind, size_bytes in sizes.items() if size_bytes)
-    return Fact(text or None, device.place("queue"))
 
 
 def identified_controller(device: BlockDevice) -> tuple[NvmeController | None, str]:

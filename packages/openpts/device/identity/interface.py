@@ -32,9 +32,25 @@ def interface(device: BlockDevice, controller: NvmeController | None) -> Fact:
     """Interface and its speed; an NVMe version only if the controller could be identified."""
     match device.kind:
         case DeviceKind.NVME:
-            return _nvme(device, controller)
+            folder = nvme_controller_folder(device)
+            if folder is None:
+                return Fact("NVMe", f"{device.folder}/device names no transport")
+            transport = {"pcie": "PCIe", "tcp": "TCP", "rdma": "RDMA", "fc": "Fibre Channel"}
+            named = read_text(folder / "transport") or ""
+            version = f" {controller.version}" if controller is not None and controller.version else ""
+            source = f"{folder}/transport{'; NVMe Identify Controller' if version else ''}"
+            return Fact(f"NVMe{version} over {transport.get(named, named)}", source)
         case DeviceKind.ATA | DeviceKind.SCSI:
-            return _scsi(device)
+            for parent in device.folder.parents:
+                if speeds := sorted(parent.glob("link*/ata_link/link*/sata_spd")):
+                    return _with_speed("SATA", speeds[0])
+                if parent.name.startswith("end_device-"):
+                    rates = sorted(parent.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate"))
+                    protocol = "SATA behind SAS" if device.kind is DeviceKind.ATA else "SAS"
+                    return _with_speed(protocol, rates[0]) if rates else Fact(protocol, str(parent))
+                if parent.name.startswith("usb") and (parent / "speed").exists():
+                    return Fact("USB", str(parent))
+            return Fact("SCSI", str(device.folder))
         case DeviceKind.OTHER:
             return Fact(None, f"{device.place('')} doesn't tell")
         case kind:
@@ -59,30 +75,6 @@ def host_bus_adapter(device: BlockDevice, roots: SystemRoots) -> Fact:
     if firmware := _host_firmware(device):
         parts.append(f"firmware {firmware}")
     return Fact(", ".join(parts), str(function))
-
-
-def _nvme(device: BlockDevice, controller: NvmeController | None) -> Fact:
-    folder = nvme_controller_folder(device)
-    if folder is None:
-        return Fact("NVMe", f"{device.folder}/device names no transport")
-    transport = {"pcie": "PCIe", "tcp": "TCP", "rdma": "RDMA", "fc": "Fibre Channel"}
-    named = read_text(folder / "transport") or ""
-    version = f" {controller.version}" if controller is not None and controller.version else ""
-    source = f"{folder}/transport{'; NVMe Identify Controller' if version else ''}"
-    return Fact(f"NVMe{version} over {transport.get(named, named)}", source)
-
-
-def _scsi(device: BlockDevice) -> Fact:
-    for parent in device.folder.parents:
-        if speeds := sorted(parent.glob("link*/ata_link/link*/sata_spd")):
-            return _with_speed("SATA", speeds[0])
-        if parent.name.startswith("end_device-"):
-            rates = sorted(parent.parent.glob("phy-*/sas_phy/phy-*/negotiated_linkrate"))
-            protocol = "SATA behind SAS" if device.kind is DeviceKind.ATA else "SAS"
-            return _with_speed(protocol, rates[0]) if rates else Fact(protocol, str(parent))
-        if parent.name.startswith("usb") and (parent / "speed").exists():
-            return Fact("USB", str(parent))
-    return Fact("SCSI", str(device.folder))
 
 
 def _with_speed(protocol: str, attribute: Path) -> Fact:

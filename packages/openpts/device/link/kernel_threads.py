@@ -85,19 +85,14 @@ def _layer(device: BlockDevice) -> str | None:
         controller = nvme_controller_folder(device)
         return _FABRICS.get(read_text(controller / "transport") or "") if controller else None
     if device.kind in {DeviceKind.SCSI, DeviceKind.ATA}:
-        return _SCSI_HOSTS.get(_scsi_host(device) or "")
+        hosts = (folder for folder in device.folder.parents if folder.name.startswith("host"))
+        names = (read_text(host / "scsi_host" / host.name / "proc_name") for host in hosts)
+        return _SCSI_HOSTS.get(next((name for name in names if name), None) or "")
     if (level := device.text("md/level")) in _ARRAYS:
         return f"parity of {level}"
     mapped = device.text("dm/uuid") or ""
     named = device.name.rstrip("0123456789")
     return next((text for prefix, text in _MAPPED.items() if mapped.startswith(prefix)), _DRIVERS.get(named))
-
-
-def _scsi_host(device: BlockDevice) -> str | None:
-    """The name of the host's driver."""
-    hosts = (folder for folder in device.folder.parents if folder.name.startswith("host"))
-    names = (read_text(host / "scsi_host" / host.name / "proc_name") for host in hosts)
-    return next((name for name in names if name), None)
 
 
 def _below_loop(device: BlockDevice) -> BlockDevice | None:

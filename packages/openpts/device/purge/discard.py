@@ -42,7 +42,8 @@ class Discard(Struct, frozen=True):
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         device, capacity_bytes = target.device, target.facts.user_capacity_bytes
-        chunk_bytes = _chunk_bytes(device.integer("queue/discard_granularity") if device else None)
+        unit_bytes = (device.integer("queue/discard_granularity") if device else None) or 1
+        chunk_bytes = max(_CHUNK_BYTES // unit_bytes, 1) * unit_bytes
         for offset_bytes in range(0, capacity_bytes, chunk_bytes):
             progress(offset_bytes / capacity_bytes, "discarding")
             try:
@@ -55,12 +56,6 @@ class Discard(Struct, frozen=True):
     def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of discards
         """Nothing tells of a discard afterwards."""
         return {}
-
-
-def _chunk_bytes(granularity_bytes: int | None) -> int:
-    """The chunk in whole units of what the drive discards: it may leave a broken unit as it is."""
-    unit_bytes = granularity_bytes or 1
-    return max(_CHUNK_BYTES // unit_bytes, 1) * unit_bytes
 
 
 DISCARD: Final = Discard()

@@ -259,7 +259,16 @@ def choose(
         if ways and not requested:
             break
     if not ways:
-        raise _nothing_left(device, left_out, answers)
+        why = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in left_out)
+        has = [
+            method.name if method.is_purge else f"{method.name} (not a purge)"
+            for method, capability in answers.values()
+            if capability.supported
+        ]
+        instead = f"; it has {', '.join(has)}" if has else ""
+        if (device.folder / "md").is_dir():
+            instead += "; purge the members of the array, create it of them again, and run with --purge none"
+        raise PurgeImpossibleError(f"{device.node} can't be purged this way: {why}{instead}")
     return ChosenMethods(tuple(ways), tuple(left_out))
 
 
@@ -281,21 +290,6 @@ def _against(
         return erases
     options = " ".join(f"--confirm-namespace {shlex.quote(name)}" for name in strangers)
     raise RefusedError(f"refused [namespaces]: {method.name} {erases}; to confirm that, add {options}")
-
-
-def _nothing_left(
-    device: BlockDevice, left_out: Sequence[PurgeAttempt], answers: dict[str, tuple[PurgeMethod, Capability]]
-) -> PurgeImpossibleError:
-    why = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in left_out)
-    has = [
-        method.name if method.is_purge else f"{method.name} (not a purge)"
-        for method, capability in answers.values()
-        if capability.supported
-    ]
-    instead = f"; it has {', '.join(has)}" if has else ""
-    if (device.folder / "md").is_dir():
-        instead += "; purge the members of the array, create it of them again, and run with --purge none"
-    return PurgeImpossibleError(f"{device.node} can't be purged this way: {why}{instead}")
 
 
 def purge_choice(text: str) -> PurgeChoice:

@@ -76,11 +76,6 @@ def count_changed(fd: int, marks: tuple[MarkedSector, ...]) -> int:
     return sum(now.content != mark.content for now, mark in zip(_read(fd, marks), marks, strict=True))
 
 
-def _count_blank(fd: int, marks: tuple[MarkedSector, ...]) -> int:
-    """How many of the places are all zeros or all ones. Raises OSError if one can't be read."""
-    return sum(now.is_blank for now in _read(fd, marks))
-
-
 def _read(fd: int, marks: tuple[MarkedSector, ...]) -> Iterator[MarkedSector]:
     """What is at the places of marks now."""
     if not marks:
@@ -163,12 +158,13 @@ class SampledSectors(Struct, frozen=True):
         """What is left of it on a target after its purge. Raises PurgeError if it can't be read."""
         opened = tuple(MarkedSector(place, bytes(target.facts.sector_bytes)) for place in self.unreadable)
         try:
+            marks = (*self.marks, *self.others, *opened)
             return Proof(
                 marks=len(self.marks) + len(opened),
                 marks_changed=count_changed(target.fd, self.marks) + len(opened),
                 others=len(self.others),
                 others_changed=count_changed(target.fd, self.others),
-                blank=_count_blank(target.fd, (*self.marks, *self.others, *opened)),
+                blank=sum(now.is_blank for now in _read(target.fd, marks)),
             )
         except OSError as error:
             raise PurgeError(
@@ -181,9 +177,6 @@ def _gone(target: OpenTarget) -> str:
     if target.device is None or target.device.folder.exists():
         return ""
     return "; it may have another name now, see openpts devices: purge it under that"
-
-
-NO_METHOD: Final = "NOT RUN"
 
 
 class PurgeClock(Struct, frozen=True):
@@ -246,7 +239,7 @@ def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
     """The report of a purge that was left out, with the reason (PTS 3.2 asks to disclose it)."""
     return PurgeReport(
         ran=False,
-        method=NO_METHOD,
+        method="NOT RUN",
         detail=reason,
         started_at=_iso(clock.now()),
         duration_ns=0,

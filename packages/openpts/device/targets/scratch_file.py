@@ -56,7 +56,8 @@ def allocate_fully(fd: int, size_bytes: int, path: Path) -> None:
     if old_size_bytes > size_bytes:
         os.ftruncate(fd, size_bytes)
     missing_bytes = size_bytes - _allocated_bytes(fd)
-    free_bytes = _free_bytes(fd)
+    status = os.fstatvfs(fd)
+    free_bytes = status.f_bavail * status.f_frsize
     if missing_bytes > free_bytes:
         raise _no_space(path, missing_bytes, free_bytes)
     try:
@@ -75,11 +76,6 @@ def allocate_fully(fd: int, size_bytes: int, path: Path) -> None:
 
 def _allocated_bytes(fd: int) -> int:
     return os.fstat(fd).st_blocks * _STAT_BLOCK_BYTES
-
-
-def _free_bytes(fd: int) -> int:
-    status = os.fstatvfs(fd)
-    return status.f_bavail * status.f_frsize
 
 
 def _as_target_error(error: OSError, path: Path, missing_bytes: int, free_bytes: int) -> TargetError:

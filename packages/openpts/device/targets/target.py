@@ -106,7 +106,19 @@ def parse_target(text: str) -> Target:
         raise UsageError(f"{text} is {scheme.what}, and this needs one that exists: {_HOW_TO_NAME}")
     if text.startswith(_FILE_PREFIX):
         return _parse_file(text.removeprefix(_FILE_PREFIX))
-    return _parse_block(text)
+    path = Path(text)
+    mode = _mode(path)
+    if mode is None:
+        if (node := Path("/dev", text)).is_block_device():
+            raise TargetError(f"{text} doesn't exist: did you mean {node}?")
+        raise TargetError(f"{text} doesn't exist: {_HOW_TO_NAME}; `openpts devices` lists the drives")
+    if stat.S_ISDIR(mode):
+        raise TargetError(f"{text} is a directory: {_HOW_TO_NAME}")
+    if stat.S_ISREG(mode):
+        raise TargetError(f"{text} is a regular file: to test on that file write file:{text}")
+    if not stat.S_ISBLK(mode):
+        raise TargetError(f"{text} is {_kind(mode)}, not a block device: {_HOW_TO_NAME}")
+    return BlockTarget(path)
 
 
 def _parse_file(text: str) -> FileTarget:
@@ -116,7 +128,15 @@ def _parse_file(text: str) -> FileTarget:
     if not path_text:
         raise UsageError("file: names no path: write file:PATH?size=512MiB")
     target = FileTarget(Path(path_text), _parse_query(query) if question_mark else None)
-    _check_file(target)
+    mode = _mode(target.path)
+    if mode is None:
+        _check_new_file(target)
+    elif stat.S_ISDIR(mode):
+        raise TargetError(f"{target.path} is a directory: name a file in it, file:PATH?size=512MiB")
+    elif stat.S_ISBLK(mode):
+        raise TargetError(f"{target.path} is a block device: name it without file:")
+    elif not stat.S_ISREG(mode):
+        raise TargetError(f"{target.path} is {_kind(mode)}, not a regular file: name another path")
     return target
 
 
@@ -131,18 +151,6 @@ def _parse_query(query: str) -> int:
     return size_bytes
 
 
-def _check_file(target: FileTarget) -> None:
-    mode = _mode(target.path)
-    if mode is None:
-        _check_new_file(target)
-    elif stat.S_ISDIR(mode):
-        raise TargetError(f"{target.path} is a directory: name a file in it, file:PATH?size=512MiB")
-    elif stat.S_ISBLK(mode):
-        raise TargetError(f"{target.path} is a block device: name it without file:")
-    elif not stat.S_ISREG(mode):
-        raise TargetError(f"{target.path} is {_kind(mode)}, not a regular file: name another path")
-
-
 def _check_new_file(target: FileTarget) -> None:
     if target.path.is_symlink():
         raise TargetError(f"{target.path} is a symbolic link to nothing: remove it or name another path")
@@ -151,22 +159,6 @@ def _check_new_file(target: FileTarget) -> None:
         raise TargetError(f"{target.path.parent} is not a directory: create it or name another path")
     if target.size_bytes is None:
         raise TargetError(f"{target.path} doesn't exist: give the size to create it with, as ?size=512MiB")
-
-
-def _parse_block(text: str) -> BlockTarget:
-    path = Path(text)
-    mode = _mode(path)
-    if mode is None:
-        if (node := Path("/dev", text)).is_block_device():
-            raise TargetError(f"{text} doesn't exist: did you mean {node}?")
-        raise TargetError(f"{text} doesn't exist: {_HOW_TO_NAME}; `openpts devices` lists the drives")
-    if stat.S_ISDIR(mode):
-        raise TargetError(f"{text} is a directory: {_HOW_TO_NAME}")
-    if stat.S_ISREG(mode):
-        raise TargetError(f"{text} is a regular file: to test on that file write file:{text}")
-    if not stat.S_ISBLK(mode):
-        raise TargetError(f"{text} is {_kind(mode)}, not a block device: {_HOW_TO_NAME}")
-    return BlockTarget(path)
 
 
 def _mode(path: Path) -> int | None:

@@ -137,6 +137,7 @@ def _group(title: str, tint: str, rows: Rows) -> HeaderGroup:
 
 def _platform(manifest: Manifest) -> Rows:
     host = manifest.host
+    known = [value_text(manifest.engine[key]) for key in ("engine", "build") if key in manifest.engine]
     return (
         ("Ref Test Platform", fact_text(host, "reference_test_platform", NO_REFERENCE_PLATFORM)),
         ("Motherboard", fact_text(host, "motherboard")),
@@ -144,17 +145,11 @@ def _platform(manifest: Manifest) -> Rows:
         ("Memory", fact_text(host, "memory")),
         ("Operating System", fact_text(host, "operating_system")),
         ("Test SW", fact_text(manifest.software, "test_software")),
-        ("Test SW Info", _engine(manifest.engine)),
+        ("Test SW Info", ", ".join(known) or NOT_REPORTED),
         ("Test ID No.", manifest.test_id),
         ("HBA", first_known("hba", manifest.dut, host)),
         ("PCIe", first_known("pcie", manifest.dut, host)),
     )
-
-
-def _engine(engine: Facts) -> str:
-    """The engine and its build; the set-up page has the rest."""
-    known = [value_text(engine[key]) for key in ("engine", "build") if key in engine]
-    return ", ".join(known) or NOT_REPORTED
 
 
 def _device(manifest: Manifest, cycle: int) -> Rows:

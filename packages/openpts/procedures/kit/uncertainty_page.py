@@ -21,8 +21,6 @@ from openpts_pages.kit import Cells, columns_of, rows_table
 from openpts_pages.measure import Measured
 from openpts_pages.model import Cell, Page, Section, Table, Verdict
 
-CLOCK: Final = "clock"
-ENGINE: Final = "engine's share"
 _CLOCK_RATE: Final = 100e-6
 """A processor's crystal is that exact; the engine's clock is never set by another."""
 _MOST_LIMITED: Final = 0.1
@@ -112,10 +110,10 @@ def _too_fine(one: Measured, value: float, found: Uncertainty) -> str:
 
 def _of_run(one: Measured, value: float, run: Run) -> Iterator[Component]:
     if run.manifest.target.simulation is None and one.unit in _OVER_TIME:
-        yield rectangular(CLOCK, abs(value) * _CLOCK_RATE)
+        yield rectangular("clock", abs(value) * _CLOCK_RATE)
     own_ns = own_latency_ns(run.manifest.engine)
     if one.with_engine and own_ns is not None:
-        yield rectangular(ENGINE, own_ns / NS_PER_MS)
+        yield rectangular("engine's share", own_ns / NS_PER_MS)
 
 
 def budget_page(run: Run, measures: list[Measured]) -> Page:

@@ -26,12 +26,24 @@ def short_report(parts: Sequence[RunPart], report_date: str, *, paper: str = "a4
     """
     ordered = in_order(parts)
     full = undigested(ordered, report_date, paper=paper)
+    pages = []
+    others: list[Block] = []
+    for part in ordered:
+        if short := procedure_of(part.test).part("short"):
+            conditions = part.manifest.conditions
+            introduction = Verdict(short.introduction(part.sections, conditions))
+            blocks = (introduction, _run_table(part), *short.blocks(part.sections, conditions))
+            pages.append(Page(f"short-{_name(part)}", part.title, blocks))
+        else:
+            others += (_run_table(part), *_by_key_values(part))
+    if others:
+        pages.append(Page("short-others", "Other tests" if pages else "Tests", tuple(others)))
     return replace(
         full,
         title=full.title.replace("Test Report", "Short Report"),
         footer=f"{_FOOTER}  |  {full.footer.partition('  |  ')[2]}",
         red_line="; ".join(line for line in (full.red_line, *_health_lines(ordered)) if line),
-        front=(_setup_page(ordered), *_test_pages(ordered)),
+        front=(_setup_page(ordered), *pages),
         sections=(),
         back=(),
         style="short",
@@ -46,23 +58,6 @@ def _health_lines(parts: Sequence[RunPart]) -> list[str]:
         for part in parts
         for alert in part.health_alerts
     ]
-
-
-def _test_pages(parts: Sequence[RunPart]) -> tuple[Page, ...]:
-    """A page for each run of a test that TKperf knows, and one for all others."""
-    pages = []
-    others: list[Block] = []
-    for part in parts:
-        if short := procedure_of(part.test).part("short"):
-            conditions = part.manifest.conditions
-            introduction = Verdict(short.introduction(part.sections, conditions))
-            blocks = (introduction, _run_table(part), *short.blocks(part.sections, conditions))
-            pages.append(Page(f"short-{_name(part)}", part.title, blocks))
-        else:
-            others += (_run_table(part), *_by_key_values(part))
-    if others:
-        pages.append(Page("short-others", "Other tests" if pages else "Tests", tuple(others)))
-    return tuple(pages)
 
 
 def _by_key_values(part: RunPart) -> list[Block]:

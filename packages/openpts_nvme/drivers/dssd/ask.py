@@ -111,7 +111,8 @@ class Asker:
         """Answers to all sources but measured ones, and probes."""
         requested = sorted(each for each in sources if LATER not in each)
         answers: Answers = {}
-        self.uuid_index = self._find_uuid(answers)
+        answers["I17"] = self._identify(0x17)
+        self.uuid_index = ocp_uuid_index(answers["I17"].data)
         for source in requested:
             if source not in answers and (asked := self._one(source)) is not None:
                 answers[source] = asked
@@ -127,10 +128,6 @@ class Asker:
         for source in sources:
             if source.endswith(LATER):
                 answers[source] = self.log(int(source[1:3], 16))
-
-    def _find_uuid(self, answers: Answers) -> int:
-        answers["I17"] = self._identify(0x17)
-        return ocp_uuid_index(answers["I17"].data)
 
     def _one(self, source: str) -> CommandResult | None:
         match family(source):

@@ -50,18 +50,15 @@ class KernelDoor:
             with (self._controller / "device/resource0").open("rb") as file:
                 mapped = mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ)
         except (OSError, ValueError):
-            return self._property(offset, size)
+            try:
+                order = (int(size == 8), offset)
+                status, result, _ = send_admin(self._target.fd, _FABRICS, order, nsid=_PROPERTY_GET)
+            except OSError:
+                return None
+            return None if status else result
         with mapped:
             words = (mapped[at : at + 4] for at in range(offset, offset + size, 4))
             return int.from_bytes(b"".join(words), "little")
-
-    def _property(self, offset: int, size: int) -> int | None:
-        try:
-            order = (int(size == 8), offset)
-            status, result, _ = send_admin(self._target.fd, _FABRICS, order, nsid=_PROPERTY_GET)
-        except OSError:
-            return None
-        return None if status else result
 
     def write_register(self, offset: int, value: int) -> bool:
         """See the protocol: by Fabrics alone; those of PCI are the kernel's driver's own."""

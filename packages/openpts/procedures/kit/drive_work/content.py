@@ -111,16 +111,6 @@ def _points(steps: Iterator[StepRecord]) -> Iterator[_Point]:
                 yield _Point(sample.started_ns + interval.index * sample.interval_ns, interval, step)
 
 
-def dips_in(loads: Loads) -> tuple[LoadDip, ...]:
-    """All dips of these loads, by time."""
-    found: list[LoadDip] = []
-    for points in loads:
-        written_bytes = list(accumulate((point.interval.write.bytes for point in points), initial=0))
-        dips = dips_of(point.interval.bandwidth_bytes_per_s for point in points)
-        found += (LoadDip(points, dip, written_bytes[dip.first]) for dip in dips)
-    return tuple(found)
-
-
 def dips_verdict(loads: Loads, dips: Sequence[LoadDip]) -> tuple[Verdict, ...]:
     """How often throughput dipped, of a run with intervals to judge."""
     judged_ns = sum(point.interval.elapsed_ns for points in loads for point in points)
@@ -256,7 +246,12 @@ def with_drive_work(content: ReportContent, run: Run) -> ReportContent:
     @cache
     def found_dips() -> tuple[Loads, tuple[LoadDip, ...]]:
         loads = tuple(loads_of(work))
-        return loads, dips_in(loads)
+        found: list[LoadDip] = []
+        for points in loads:
+            written_bytes = list(accumulate((point.interval.write.bytes for point in points), initial=0))
+            dips = dips_of(point.interval.bandwidth_bytes_per_s for point in points)
+            found += (LoadDip(points, dip, written_bytes[dip.first]) for dip in dips)
+        return loads, tuple(found)
 
     def pages(test: str) -> tuple[Page, ...]:
         # Many dips are a single line in print, which would be alone on a sheet if it came last.

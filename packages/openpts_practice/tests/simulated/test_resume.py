@@ -84,7 +84,7 @@ def assert_as_undisturbed(found: Run, undisturbed: Run) -> None:
     [
         pytest.param(name, marks=() if name in SAMPLED else pytest.mark.slow)
         for name in PROCEDURES
-        if name not in {"powercut", "app"}  # without steps that could be announced
+        if name not in {"powercut", "app", "ocp"}  # without steps that could be announced, or simulated
     ],
 )
 def test_any_test_killed_at_any_step_ends_as_if_it_had_not_been(tmp_path: Path, test: str) -> None:

@@ -41,12 +41,12 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(server, monkeypa
     monkeypatch.setattr(inspect_module, "read_health_of", lambda _device: log)
     monkeypatch.setattr(inspect_module, "read_security", lambda _device: Security(Level0(), "OACS"))
     first, second, third = inspect_disk(BlockDevice.of_name("nvme0n1", server), read_usage(server))
-    assert (first.facts["serial"].value, first.safety, first.health.values) == (
+    assert (first.facts["serial"].value, first.safety.verdict, first.health.values) == (
         "S795NC0T100001",
         Safety.UNKNOWN,
         {},
     )
-    assert (second.safety, second.temperature_c, second.purge) == (Safety.FREE, 71.0, ())
+    assert (second.safety.verdict, second.temperature_c, second.purge) == (Safety.FREE, 71.0, ())
     assert second.warnings[-2:] == (
         "the drive's log has a critical warning, 0x02",
         "its temperature is 71 °C, its own limit 70 °C",
@@ -59,13 +59,13 @@ def test_what_has_no_capacity_can_not_be_told_to_be_free(server) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     (device.folder / "size").write_text("0\n")
     *_, last = inspect_disk(device, read_usage(server))
-    assert last.safety is Safety.UNKNOWN
+    assert last.safety.verdict is Safety.UNKNOWN
     assert last.reason.endswith("/nvme0n1 has no capacity: is there a medium in it?")
 
 
 def test_a_node_that_is_missing_is_said_so(server, golden) -> None:
     *_, last = inspect_disk(BlockDevice.of_name("nvme0n1", server), read_usage(server))
-    assert last.safety is Safety.UNKNOWN
+    assert last.safety.verdict is Safety.UNKNOWN
     assert last.reason == golden
 
 
@@ -107,7 +107,7 @@ def _never_twice(ask: Callable[..., Facts]) -> Callable[..., Facts]:
 def test_others_that_have_a_drive_open_do_not_keep_it_from_being_asked(server) -> None:
     _open_in(server, "qemu-system-x86", "/dev/nvme0n1")
     *_, last = inspect_disk(BlockDevice.of_name("nvme0n1", server), read_usage(server))
-    assert last.silent == ""
+    assert last.silent is None
 
 
 def test_a_drive_in_use_is_asked_for_a_list_but_not_for_a_purge(server, monkeypatch) -> None:

@@ -46,12 +46,12 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(server, monkeypa
         Safety.UNKNOWN,
         {},
     )
-    assert (second.safety.verdict, second.temperature_c, second.purge) == (Safety.FREE, 71.0, ())
+    assert (second.safety.verdict, second.temperature_c, second.purge_methods) == (Safety.FREE, 71.0, ())
     assert second.warnings[-2:] == (
         "the drive's log has a critical warning, 0x02",
         "its temperature is 71 °C, its own limit 70 °C",
     )
-    (ability,) = third.purge
+    (ability,) = third.purge_methods
     assert (ability.name, ability.duration_s, ability.reaches) == ("format", 9.0, ("/dev/nvme0n2",))
 
 
@@ -60,13 +60,13 @@ def test_what_has_no_capacity_can_not_be_told_to_be_free(server) -> None:
     (device.folder / "size").write_text("0\n")
     *_, last = inspect_disk(device, read_usage(server))
     assert last.safety.verdict is Safety.UNKNOWN
-    assert last.reason.endswith("/nvme0n1 has no capacity: is there a medium in it?")
+    assert last.safety.reason.endswith("/nvme0n1 has no capacity: is there a medium in it?")
 
 
 def test_a_node_that_is_missing_is_said_so(server, golden) -> None:
     *_, last = inspect_disk(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert last.safety.verdict is Safety.UNKNOWN
-    assert last.reason == golden
+    assert last.safety.reason == golden
 
 
 @pytest.mark.parametrize("program", ["nvme", "hdparm", "sg_format", "openpts"])

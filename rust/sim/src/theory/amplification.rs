@@ -70,8 +70,7 @@ pub(crate) fn write_at_random(ftl: &mut Ftl, writes: u32, random: &mut Uniform) 
 fn simulated_and_expected_agree() {
     let shipped = |text| Preset::parse(text).expect("ships");
     let theory = shipped(include_str!("../../../../packages/openpts_sim/presets/theory.toml"));
-    let enterprise =
-        shipped(include_str!("../../../../packages/openpts_sim/presets/enterprise-tlc.toml"));
+    let enterprise = shipped(include_str!("../../../../packages/openpts_sim/presets/enterprise-tlc.toml"));
     for (preset, over_provisioning) in
         [(&theory, 0.07), (&theory, 0.125), (&theory, 0.28), (&enterprise, 0.07), (&enterprise, 0.28)]
     {

@@ -1,7 +1,6 @@
 use crate::preset::Preset;
 
-const ENTERPRISE: &str =
-    include_str!("../../../../../../packages/openpts_sim/presets/enterprise-tlc.toml");
+const ENTERPRISE: &str = include_str!("../../../../../../packages/openpts_sim/presets/enterprise-tlc.toml");
 const CLIENT: &str = include_str!("../../../../../../packages/openpts_sim/presets/client-qlc.toml");
 
 /// What is said of a preset in which one line reads otherwise.

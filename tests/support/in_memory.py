@@ -39,9 +39,13 @@ def disk_path_factory(request: pytest.FixtureRequest) -> pytest.TempPathFactory:
 
 
 @pytest.fixture
-def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+def tmp_path(
+    request: pytest.FixtureRequest, tmp_path: Path, disk_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
     if not request.node.get_closest_marker("on_disk") and _IN_MEMORY & set(request.path.parts):
         yield tmp_path
         return
-    with TemporaryDirectory(prefix="openpts-tests-") as place:
+    # where --basetemp says; else not in the folder of pytest, which no other user may enter
+    within = disk_path_factory.getbasetemp() if request.config.option.basetemp else None
+    with TemporaryDirectory(prefix="openpts-tests-", dir=within) as place:
         yield Path(place)

@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final
 
 import click
@@ -125,7 +126,7 @@ def test_what_a_page_types_is_done(
         monkeypatch.setenv(name, f"{value}:{old}" if name == "PYTHONPATH" else str(value))
     programs = {name: Path(path) for name in ("sed",) if (path := shutil.which(name))}
     shown = [
-        typed_in(script, folder, programs, f'{sys.executable} -m tests.support.typed_openpts "$@"')
+        typed_in(script, folder, programs, f'{quote(sys.executable)} -m tests.support.typed_openpts "$@"')
         for script in scripts(page)
     ]
     ended = [json.loads(line) for line in (tmp_path / "ended").read_text().splitlines()]

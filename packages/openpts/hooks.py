@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.errors import OpenptsError, PluginError
-from openpts.plugins import Kind, Offer, load, offers
+from openpts.plugins import Kind, Offer, calling, load, offers
 from openpts.vocabulary.facts import HealthReading
 
 if TYPE_CHECKING:  # the run has loaded them
@@ -308,17 +308,9 @@ def _joined() -> Iterator[tuple[Offer, Concern]]:
         yield offer, one
 
 
-@contextmanager
-def _confined(offer: Offer) -> Iterator[None]:
+def _confined(offer: Offer) -> AbstractContextManager[None]:
     """Raise with its name whatever goes wrong in the code of a plug-in that is not openpts' own."""
-    try:
-        yield
-    except OpenptsError:
-        raise
-    except Exception as error:
-        if offer.package.is_own:
-            raise
-        raise offer.error("an error in", f"{type(error).__name__}: {error}") from error
+    return calling(offer, Exception if offer.package.is_own else OpenptsError)
 
 
 def health_of(target: "OpenTarget") -> HealthReading:

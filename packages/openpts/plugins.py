@@ -243,6 +243,12 @@ def load(offer: Offer) -> Any:
     return found
 
 
+def first(kind: Kind) -> Any:
+    """The first object of a kind; None where there is none. Raises PluginError."""
+    offer = next(iter(offers(kind).values()), None)
+    return None if offer is None else load(offer)
+
+
 def function(name: str) -> Any:
     """What is called as ``openpts.NAME`` from Python. Raises PluginError, also where none is installed."""
     offer = offers(Kind.FUNCTION).get(name)
@@ -254,11 +260,11 @@ def function(name: str) -> Any:
 
 
 @contextmanager
-def calling(offer: Offer) -> Iterator[None]:
-    """Raise as PluginError whatever goes wrong in a plug-in's own code."""
+def calling(offer: Offer, passed: type[Exception] = PluginError) -> Iterator[None]:
+    """Raise as PluginError what goes wrong in a plug-in's own code; ``passed`` errors stay as they are."""
     try:
         yield
-    except PluginError:
+    except passed:
         raise
     except Exception as error:
         raise offer.error("an error in", f"{type(error).__name__}: {error}") from error
@@ -339,6 +345,15 @@ def imported(where: str) -> Any:
     for attribute in attributes.split("."):
         found = getattr(found, attribute)
     return found
+
+
+class Parts(Struct, frozen=True):
+    """Fields that name objects as ``module:object``, each loaded on first use."""
+
+    def part(self, name: str) -> Any:
+        """The object of that field; None where it names none."""
+        where = getattr(self, name)
+        return imported(where) if where else None
 
 
 class _TooLongError(BaseException):

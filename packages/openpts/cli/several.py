@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from msgspec import Struct
-
 from openpts.errors import UsageError
-from openpts.plugins import Kind, imported, load, offers
+from openpts.plugins import Kind, Parts, first
 
 
-class Several(Struct, frozen=True):
+class Several(Parts, frozen=True):
     """Parts are ``module:object``.
 
     ``options`` are those of a run that make it one on several drives; ``refuse_alone`` refuses what makes no
@@ -27,14 +25,10 @@ class Several(Struct, frozen=True):
     as_recorded: str
     write_index: str
 
-    def part(self, name: str) -> Any:
-        """The object of that part."""
-        return imported(getattr(self, name))
-
 
 def several() -> Several:
     """What runs on several drives. Raises UsageError where there is nothing that does, PluginError."""
-    found = _found()
+    found: Several | None = first(Kind.BATCH)
     if found is None:
         raise UsageError("this installation runs one test on one drive at a time: install openpts again")
     return found
@@ -42,11 +36,5 @@ def several() -> Several:
 
 def several_options() -> tuple[Any, ...]:
     """The options of a run on several drives; none where there is nothing that runs it."""
-    found = _found()
+    found: Several | None = first(Kind.BATCH)
     return () if found is None else tuple(found.part("options"))
-
-
-def _found() -> Several | None:
-    offer = next(iter(offers(Kind.BATCH).values()), None)
-    found: Several | None = None if offer is None else load(offer)
-    return found

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import measured_median
 from openpts.errors import RecordError
-from openpts.plugins import Kind, calling, load, offers
+from openpts.plugins import Kind, calling, first, load, offers
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.judge import the_judge
@@ -377,10 +377,10 @@ def _pages_of_plug_ins(run: Run) -> Iterator[tuple[str, Page]]:
 
 def _standing(run: Run) -> tuple[Standing, tuple[Page, ...]]:
     """Where the run stands by the judge of the specification, with the page on that."""
-    offer = next(iter(offers(Kind.REQUIREMENTS).values()), None)
-    if offer is None:
+    judged_by = first(Kind.REQUIREMENTS)
+    if judged_by is None:
         return Standing(red_line_of(run), conformant=False, bottom_line=_NOT_JUDGED), ()
-    standing, page = load(offer)(run)
+    standing, page = judged_by(run)
     return standing, (page,)
 
 

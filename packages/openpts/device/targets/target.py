@@ -3,19 +3,19 @@
 import re
 import stat
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from openpts.errors import TargetError, UsageError
-from openpts.plugins import Kind, imported, load, offers
+from openpts.plugins import Kind, Parts, load, offers
 from openpts.units import parse_size_bytes
 
 _OWN: Final = ("file",)
 """Words of the core's own."""
 
 
-class Scheme(Struct, frozen=True):
+class Scheme(Parts, frozen=True):
     """What a word stands for. Its parts are functions, as ``module:function``, loaded on first use.
 
     ``what`` is such a target in words. ``device`` takes the operator's text and the id of the run, which may
@@ -35,11 +35,6 @@ class Scheme(Struct, frozen=True):
     quick: str = ""
     fitting: str = ""
     at_scale: str = ""
-
-    def part(self, name: str) -> Any:
-        """The function of that part; None where there is none."""
-        where = getattr(self, name)
-        return imported(where) if where else None
 
 
 def has_scheme(text: str) -> bool:

@@ -1,13 +1,9 @@
 """What finished runs are held against, beside the specification: openpts' own are limits in a file."""
 
-from typing import Any
-
-from msgspec import Struct
-
-from openpts.plugins import Kind, imported, load, offers
+from openpts.plugins import Kind, Parts, first
 
 
-class Judge(Struct, frozen=True):
+class Judge(Parts, frozen=True):
     """A judge's parts are ``module:object``, loaded on first use: help needs none that reads records.
 
     ``options`` are those of a run: called with the type of its conditions, or None for several tests.
@@ -25,13 +21,8 @@ class Judge(Struct, frozen=True):
     page: str
     figures: str
 
-    def part(self, name: str) -> Any:
-        """The object of that part."""
-        return imported(getattr(self, name))
-
 
 def the_judge() -> Judge | None:
     """The first that there is, openpts' own before others. Raises PluginError."""
-    offer = next(iter(offers(Kind.JUDGE).values()), None)
-    judge: Judge | None = None if offer is None else load(offer)
+    judge: Judge | None = first(Kind.JUDGE)
     return judge

@@ -24,7 +24,7 @@ from openpts.vocabulary.facts import Facts, PurgeAttempt
 from openpts.vocabulary.purge import PurgeChoice
 
 Progress = Callable[[float | None, str], None]
-"""Called now and then while a purge runs: the share that is done (0 to 1, None: not known), and a few words."""
+"""Called now and then while a purge runs: the share done (0 to 1; None is unknown), and a few words."""
 
 
 class Capability(Struct, frozen=True):

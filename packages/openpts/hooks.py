@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # the run has loaded them
     from openpts.record.spooling_writer import SpoolingWriter
     from openpts.runner.device_under_test import DeviceUnderTest
     from openpts.runner.events import Event, Listener
-    from openpts.runner.order import RunSettings
+    from openpts.runner.settings import RunSettings
     from openpts.system_files import SystemRoots
     from openpts.vocabulary.facts import Facts
     from openpts.vocabulary.sample import Sample, StepPlace
@@ -42,9 +42,9 @@ if TYPE_CHECKING:  # the run has loaded them
 
 
 class RunContext(Struct):
-    """What is known of a run: ``order`` and ``device`` from the first moment on, the rest as it comes."""
+    """What is known of a run: ``settings`` and ``device`` from the first moment on, the rest as it comes."""
 
-    order: "RunSettings"
+    settings: "RunSettings"
     device: "DeviceUnderTest"
     folder: Path = Path()
     demand: "Demand | None" = None
@@ -99,7 +99,7 @@ class Concern:
         del run
         return nullcontext()
 
-    def check(self, order: "RunSettings") -> None:
+    def check(self, settings: "RunSettings") -> None:
         """Raise OpenptsError for what can't be done, before anything is changed."""
 
     def facts(self, run: RunContext) -> "Mapping[str, Facts]":
@@ -198,15 +198,15 @@ class Concerns:
         }
 
     @contextmanager
-    def around_run(self, order: "RunSettings", device: "DeviceUnderTest") -> Iterator[None]:
+    def around_run(self, settings: "RunSettings", device: "DeviceUnderTest") -> Iterator[None]:
         """See Concern."""
-        self.run = RunContext(order, device)
+        self.run = RunContext(settings, device)
         with self._around("around_run"):
             yield
 
-    def check(self, order: "RunSettings") -> None:
+    def check(self, settings: "RunSettings") -> None:
         """See Concern."""
-        self._every("check", order)
+        self._every("check", settings)
 
     def facts(self) -> "dict[str, Facts]":
         """See Concern: those of all, by field."""

@@ -23,7 +23,7 @@ from openpts.cli.live_outputs import live_listeners, log_stream
 from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.procedure_options import Choices, chosen, given_as_options, plan_at
 from openpts.cli.report import documents_on
-from openpts.cli.run_order import order_of
+from openpts.cli.run_settings import settings_of
 from openpts.cli.standard_streams import print_document
 from openpts.errors import (
     InterruptedRunError,
@@ -50,9 +50,9 @@ from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener, RunStarted
-from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
@@ -75,12 +75,12 @@ class SuitePart(Struct, frozen=True):
     """A test and the order for its run; the run folder is inside that of the suite."""
 
     test: Procedure
-    order: RunSettings
+    settings: RunSettings
 
     def entry(self, number: int) -> BatchEntry:
         """The part in a suite that begins, with the conditions that it is to have."""
-        request = RunRequest(run_id=new_run_id(), test_words=(self.test.name,), target=self.order.target)
-        conditions = msgspec.to_builtins(self.order.wanted_conditions(self.test))
+        request = RunRequest(run_id=new_run_id(), test_words=(self.test.name,), target=self.settings.target)
+        conditions = msgspec.to_builtins(self.settings.wanted_conditions(self.test))
         return BatchEntry(request=request, folder=f"{number}-{self.test.name}", conditions=conditions)
 
 
@@ -137,10 +137,10 @@ class InTurn(Executor):
         self._set(index, state=RunState.RUNNING)
         try:
             if not is_complete(folder):  # or killed before it was judged
-                self._kept.enter_context(drive_kept(part.order.target))
-                run_id = None if part.order.resumes else entry.request.run_id or None
-                order = changed(part.order, folder=folder, run_id=run_id)
-                run_test(part.test, order, [self._heard_of(index), *self.listeners(order)])
+                self._kept.enter_context(drive_kept(part.settings.target))
+                run_id = None if part.settings.resumes else entry.request.run_id or None
+                settings = changed(part.settings, folder=folder, run_id=run_id)
+                run_test(part.test, settings, [self._heard_of(index), *self.listeners(settings)])
             driver_of(part.test).end(folder)
             self.judge(folder)
             self._set(index, state=RunState.COMPLETE, reason=None, exit_code=None)
@@ -163,8 +163,8 @@ class InTurn(Executor):
 
 def _after_the_first(part: SuitePart) -> SuitePart:
     """A scratch file now holds what the test before wrote: the consent to lose that was given by running."""
-    consent = dataclasses.replace(part.order.consent, overwrite_file=True)
-    return changed(part, order=changed(part.order, consent=consent))
+    consent = dataclasses.replace(part.settings.consent, overwrite_file=True)
+    return changed(part, settings=changed(part.settings, consent=consent))
 
 
 def is_complete(folder: Path) -> bool:
@@ -201,9 +201,9 @@ def run_suite(
     _announce(target, all_choices, stream)
     limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
     parts = [
-        SuitePart(choices.test, _with_seed(limits.ordered(order, choices.test)))
+        SuitePart(choices.test, _with_seed(limits.ordered(settings, choices.test)))
         for choices in all_choices
-        for order in [order_of(target, choices, consent, out=None, **options)]
+        for settings in [settings_of(target, choices, consent, out=None, **options)]
     ]
     folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     first = parts[0]
@@ -214,13 +214,13 @@ def run_suite(
         entries=tuple(part.entry(number) for number, part in enumerate(parts, start=1)),
         suite=Suite(
             target=target,
-            revision=first.order.wanted_conditions(first.test).class_text,
-            ordered=first.order.ordered,
-            people=first.order.people,
-            purpose=first.order.purpose,
+            revision=first.settings.wanted_conditions(first.test).class_text,
+            ordered=first.settings.ordered,
+            people=first.settings.people,
+            purpose=first.settings.purpose,
             keep_going=keep_going and not stop_on_fail,
         ),
-        inputs={name: raw for part in parts for name, raw in part.order.inputs.items()},
+        inputs={name: raw for part in parts for name, raw in part.settings.inputs.items()},
     )
     RunWriter.check_free(folder)
     _carry_out(folder, suite, parts, stream, as_json=as_json, no_report=no_report)
@@ -273,17 +273,17 @@ def _order_again(
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists() or is_complete(run_folder)
     if begins and entry.conditions is not None and suite and ordered:
         conditions = msgspec.convert(entry.conditions, procedure_of(entry.test).conditions)
-        order = RunSettings.again(ordered, conditions, consent, suite.people, batch.command_line)
-        order = replace(order, purpose=suite.purpose)
+        settings = RunSettings.again(ordered, conditions, consent, suite.people, batch.command_line)
+        settings = replace(settings, purpose=suite.purpose)
     else:
         resumption = Resumption(stored_run(run_folder), **accepted)
-        order = RunSettings.to_resume(resumption, consent, ordered.target if ordered else None)
-    return replace(order, inputs=batch.inputs)
+        settings = RunSettings.to_resume(resumption, consent, ordered.target if ordered else None)
+    return replace(settings, inputs=batch.inputs)
 
 
-def _with_seed(order: RunSettings) -> RunSettings:
+def _with_seed(settings: RunSettings) -> RunSettings:
     """Seeds are drawn when the suite begins: a test has the same if the suite is resumed before it."""
-    return replace(order, seed=secrets.randbits(63)) if order.seed is None else order
+    return replace(settings, seed=secrets.randbits(63)) if settings.seed is None else settings
 
 
 def _carry_out(
@@ -295,7 +295,7 @@ def _carry_out(
         batch=suite,
         parts=parts,
         report=None if no_report else documents_on,
-        listeners=lambda order: (*live, *([StopOnFail()] if order.stop_on_fail else ())),
+        listeners=lambda settings: (*live, *([StopOnFail()] if settings.stop_on_fail else ())),
         judge=lambda run_folder: end_judged(run_folder, None),
     )
     try:

@@ -144,7 +144,7 @@ class Host(Concern):
 
     def around_run(self, run: RunContext) -> AbstractContextManager[None]:
         """On this host with others, or alone."""
-        return host_use(run.device, alone=run.order.exclusive_host)
+        return host_use(run.device, alone=run.settings.exclusive_host)
 
     def facts(self, run: RunContext) -> Mapping[str, Facts]:
         """What the machine is, and the software that takes part."""
@@ -161,15 +161,15 @@ class Host(Concern):
         self._memory = memory_of_run(run.folder, _driven(target), _ROOTS)
         reports: tuple[ChangeReport, ...] = ()
         with ExitStack() as held:
-            if run.order.tune:
-                scenario = run.order.scenario
+            if run.settings.tune:
+                scenario = run.settings.scenario
                 tuned = tuned_host(_changes(run, scenario), scenario, _ROOTS, Journal.of_machine())
                 reports = held.enter_context(tuned)
             yield {"host": self._memory.facts, "tuning": reports}
 
     def gauges(self, run: RunContext) -> Iterable[Gauge]:
         """Of the machine around the drive."""
-        period_s = run.order.telemetry_period_s
+        period_s = run.settings.telemetry_period_s
         if run.is_simulated or run.engine is None or period_s is None:
             return ()
         self._watch = HostWatch(period_s, never_sleeps(run.engine.facts))

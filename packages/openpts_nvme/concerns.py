@@ -29,7 +29,7 @@ class LatencyMonitor(Concern):
     def around_steps(self, run: RunContext) -> Iterator[bool]:
         """Set it, and leave it as it was found."""
         drive = _nvme_drive(run)
-        if drive is None or run.order.slow_io_ms is None:
+        if drive is None or run.settings.slow_io_ms is None:
             yield False
             return
         from openpts_nvme.outliers.drive_monitor import monitor_set  # noqa: PLC0415 see above

@@ -11,8 +11,8 @@ from openpts.fields.conditions import at_time_scale
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, StepFinished
-from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.purge import Consent
@@ -60,8 +60,8 @@ class Killed:
 def small(tmp_path: Path, test: str = "tp", errors: str = "") -> RunSettings:
     """A run of a second on a drive that follows a script; throughput has two cycles."""
     preset = write_oracle(tmp_path, [1000, 900.5, 950], every=3, extra=errors)
-    order = ordered(test, tmp_path / "whole", f"sim:{preset}?seed=42")
-    return replace(order, adjust=lambda conditions: at_time_scale(conditions, 1 / 500))
+    settings = ordered(test, tmp_path / "whole", f"sim:{preset}?seed=42")
+    return replace(settings, adjust=lambda conditions: at_time_scale(conditions, 1 / 500))
 
 
 def nth(kind: type[Event], number: int) -> Callable[[Event], bool]:
@@ -78,6 +78,6 @@ def nth(kind: type[Event], number: int) -> Callable[[Event], bool]:
 
 def killed(tmp_path: Path, at: Callable[[Event], bool], test: str = "tp") -> tuple[Run, Run]:
     """The run that a kill at an event leaves, and the same one undisturbed."""
-    order, cut = small(tmp_path, test), tmp_path / "cut"
-    run_test(PROCEDURES[test], order, [Killed(tmp_path / "whole", cut, at=at).on_event])
+    settings, cut = small(tmp_path, test), tmp_path / "cut"
+    run_test(PROCEDURES[test], settings, [Killed(tmp_path / "whole", cut, at=at).on_event])
     return read_run(cut), read_run(tmp_path / "whole", interval_histograms=True)

@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
 from openpts.runner.events import Listener
-from openpts.runner.order import RunSettings
 from openpts.runner.run import FinishedRun, run_test
+from openpts.runner.settings import RunSettings
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
@@ -50,7 +50,7 @@ def run_one_point(
             precondition_block_size_bytes=128 * KIB,
         )
 
-    order = RunSettings(
+    settings = RunSettings(
         target=f"sim:{preset}",
         drive_class=drive_class,
         adjust=adjust,
@@ -61,4 +61,4 @@ def run_one_point(
         folder=folder,
         seed=seed,
     )
-    return run_test(PTS["iops"], order, listeners)
+    return run_test(PTS["iops"], settings, listeners)

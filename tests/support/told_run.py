@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.steady_state import judge
-from openpts.cli.run_order import PlainLog
+from openpts.cli.run_settings import PlainLog
 from openpts.engine.contract import EngineProgress
 from openpts.planning.dry_run import PlannedApply
 from openpts.runner import progress as progress_module

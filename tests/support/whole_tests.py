@@ -7,8 +7,8 @@ import pytest
 
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
-from openpts.runner.order import Adjust, RunSettings
 from openpts.runner.run import run_test
+from openpts.runner.settings import Adjust, RunSettings
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.purge import Consent, PurgeChoice
@@ -31,7 +31,7 @@ def run_whole(
 ) -> Run:
     """Run a test on the simulated drive of the profile, as the specification has it unless adjusted."""
     drive = target or DRIVES[drive_class]
-    order = RunSettings(
+    settings = RunSettings(
         target=drive,
         drive_class=drive_class,
         adjust=adjust,
@@ -42,4 +42,4 @@ def run_whole(
         folder=folder,
         seed=5,
     )
-    return read_run(run_test(PROCEDURES[test], order, []).folder)
+    return read_run(run_test(PROCEDURES[test], settings, []).folder)

@@ -98,12 +98,12 @@ def _resume_run(
     as_json: bool,
 ) -> None:
     from openpts.cli.end_of_run import end_run  # noqa: PLC0415 help needs nothing that runs
-    from openpts.cli.run_order import run_and_log  # noqa: PLC0415 likewise
+    from openpts.cli.run_settings import run_and_log  # noqa: PLC0415 likewise
     from openpts.procedures.registry import procedure_of  # noqa: PLC0415 likewise
     from openpts.record.manifest import RunState  # noqa: PLC0415 likewise
     from openpts.record.reader import stored_run  # noqa: PLC0415 likewise
-    from openpts.runner.order import RunSettings  # noqa: PLC0415 likewise
     from openpts.runner.resumed_run import Resumption  # noqa: PLC0415 likewise
+    from openpts.runner.settings import RunSettings  # noqa: PLC0415 likewise
 
     run = stored_run(folder)
     test = procedure_of(run.manifest.conditions.test)

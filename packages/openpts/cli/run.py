@@ -31,7 +31,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.units import NS_PER_DAY
 
 if TYPE_CHECKING:
-    from openpts.runner.order import RunSettings
+    from openpts.runner.settings import RunSettings
 
 _CONTINUE_OPTIONS: Final = (
     option(
@@ -63,20 +63,20 @@ _LIST_OPTION: Final[Decorator] = listing_option(
 
 
 def _continuing(
-    order: "RunSettings", folder: Path | None, rest_days: float | None, *, purges: bool
+    settings: "RunSettings", folder: Path | None, rest_days: float | None, *, purges: bool
 ) -> "RunSettings":
-    """The order of a run that follows the one in the folder, if there is one. Raises UsageError."""
+    """The settings of a run that follows the one in the folder, if there is one. Raises UsageError."""
     if folder is None:
         if rest_days is not None:
             raise UsageError("--rest-days needs --continue: only data that an earlier run wrote can age")
-        return order
+        return settings
     if purges:
         raise UsageError("--purge can't go with --continue, which reads what the earlier run wrote")
     from openpts.record.reader import stored_run  # noqa: PLC0415 slow to load
     from openpts.runner.resumed_run import Continuation  # noqa: PLC0415 likewise
 
     rest_ns = None if rest_days is None else round(rest_days * NS_PER_DAY)
-    return replace(order, continues=Continuation(stored_run(folder), rest_ns))
+    return replace(settings, continues=Continuation(stored_run(folder), rest_ns))
 
 
 def judge_options(conditions: type[Conditions] | None = None) -> tuple[Decorator, ...]:
@@ -116,7 +116,7 @@ def _command(test: Procedure) -> click.Command:
             return
         from openpts.cli.end_of_run import end_run  # noqa: PLC0415 help needs nothing that runs
         from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
-        from openpts.cli.run_order import order_of, run_and_log  # noqa: PLC0415 likewise
+        from openpts.cli.run_settings import run_and_log, settings_of  # noqa: PLC0415 likewise
 
         targets = targets_of(test, options, drives)
         judge = the_judge()
@@ -138,10 +138,10 @@ def _command(test: Procedure) -> click.Command:
         consent = consent_of_one(**popped(options))
         choices, stream = choices_of(test, options), log_stream(as_json=as_json)
         target = targets[0] if continued else fitting_target(targets[0], [choices], stream)
-        order = order_of(target, choices, consent, **options)
-        order = _continuing(order, continued, rest_days, purges=options.get("purge") is not None)
-        order = order if limits is None else limits.ordered(order, test)
-        folder = run_and_log(test, order, stream)
+        settings = settings_of(target, choices, consent, **options)
+        settings = _continuing(settings, continued, rest_days, purges=options.get("purge") is not None)
+        settings = settings if limits is None else limits.ordered(settings, test)
+        folder = run_and_log(test, settings, stream)
         end_run(test, folder, stream, no_report=no_report, as_json=as_json)
 
     return command_with_rest(test, command)

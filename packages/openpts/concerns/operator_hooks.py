@@ -22,7 +22,7 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.spooling_writer import SpoolingWriter
 from openpts.runner.event_lines import CycleEnded, HookEnded, PurgeStarted
 from openpts.runner.events import Event, Listener, StepsStarted
-from openpts.runner.order import RunSettings
+from openpts.runner.settings import RunSettings
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.facts import fact_of
@@ -39,22 +39,22 @@ class OperatorHooks(Concern):
 
     _hooks: "_Hooks | None" = None
 
-    def check(self, order: RunSettings) -> None:
+    def check(self, settings: RunSettings) -> None:
         """Raise UsageError if a program can't be found: hours later it would be a line in the record."""
-        for hook in map(Hook.of, order.hooks):
+        for hook in map(Hook.of, settings.hooks):
             refuse_missing(shlex.split(hook.command)[0], f"--hook {hook.moment}")
 
     @contextmanager
     def around_record(self, run: RunContext) -> Iterator[None]:
         """Run those of the run's start and end, and between them those of their moments."""
-        if not run.order.hooks:
+        if not run.settings.hooks:
             yield
             return
         assert run.manifest is not None  # noqa: S101 there is a record
         assert run.writer is not None  # noqa: S101 likewise
         assert run.emit is not None  # noqa: S101 likewise
-        commands = tuple(map(Hook.of, run.order.hooks))
-        self._hooks = _Hooks(commands, run.order.hook_limit_s, run.manifest, run.writer, run.emit)
+        commands = tuple(map(Hook.of, run.settings.hooks))
+        self._hooks = _Hooks(commands, run.settings.hook_limit_s, run.manifest, run.writer, run.emit)
         with self._hooks.around():
             yield
 

@@ -94,7 +94,7 @@ class PhysicalDevice(Struct):
 
     @property
     def inputs(self) -> Mapping[str, bytes]:
-        """No input files: a physical device is described in the order."""
+        """No input files: a physical device is described in the settings."""
         return {}
 
     def identity(self) -> Facts:

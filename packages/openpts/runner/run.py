@@ -26,11 +26,11 @@ from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, driver_of
 from openpts.runner.event_lines import DeviationFound, Note, RunEnded
 from openpts.runner.events import Event, Listener, RunStarted
-from openpts.runner.order import RunSettings
 from openpts.runner.preparation import Preparation, data_checks, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, checked_plan, demand_of, interval_ns
 from openpts.runner.resumed_run import BegunRun, resumed_run
 from openpts.runner.script_runner import ScriptRunner
+from openpts.runner.settings import RunSettings
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import sampler_of
 from openpts.vocabulary.document import filled
@@ -42,12 +42,12 @@ from openpts.vocabulary.verdict import Deviation
 
 
 @contextmanager
-def place_for_capture(run_folder: Path, order: CaptureSettings | None) -> Iterator[None]:
+def place_for_capture(run_folder: Path, settings: CaptureSettings | None) -> Iterator[None]:
     """The run folder exists in the block: an engine looks at it before it begins. Left empty, it is removed.
 
     Raises RecordError if it can't be made.
     """
-    if order is None:
+    if settings is None:
         yield
         return
     with failing_as(RecordError, f"can't create the run folder {run_folder}"):
@@ -62,7 +62,7 @@ def place_for_capture(run_folder: Path, order: CaptureSettings | None) -> Iterat
 @contextmanager
 def kept_capture(
     engine: CapturingEngine,
-    order: CaptureSettings | None,
+    settings: CaptureSettings | None,
     writer: SpoolingWriter,
     earlier: CaptureReport | None = None,
 ) -> Iterator[None]:
@@ -73,8 +73,8 @@ def kept_capture(
     try:
         yield
     finally:
-        if order is not None:
-            report = _finished(engine, order.folder.name)
+        if settings is not None:
+            report = _finished(engine, settings.folder.name)
             if earlier is not None and earlier.lost:
                 lost = f"of {earlier.folder}: {earlier.lost}"
                 report = replace(report, lost=f"{lost}; {report.lost}" if report.lost else lost)
@@ -204,19 +204,19 @@ class _PreparedRun(Struct, frozen=True):
     runner: ScriptRunner
 
 
-def run_test(test: Procedure, order: RunSettings, listeners: Sequence[Listener]) -> FinishedRun:
+def run_test(test: Procedure, settings: RunSettings, listeners: Sequence[Listener]) -> FinishedRun:
     """Run one test. Everything that can be refused is refused before the purge.
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
     driver = driver_of(test)
-    run_id = order.resumes.run_id if order.resumes is not None else order.run_id or new_run_id()
+    run_id = settings.resumes.run_id if settings.resumes is not None else settings.run_id or new_run_id()
     concerns = Concerns()
     with (
         terminate_as_interrupt(),
-        driver.opened(order.target, order.consent, run_id) as device,
-        concerns.around_run(order, device),
-        _prepared(_checked(driver, order, device, run_id, concerns), order, listeners) as run,
+        driver.opened(settings.target, settings.consent, run_id) as device,
+        concerns.around_run(settings, device),
+        _prepared(_checked(driver, settings, device, run_id, concerns), settings, listeners) as run,
         closing_record(run.runner.writer, run.runner.emit) as complete,
         concerns.around_record(),
     ):
@@ -227,17 +227,17 @@ def run_test(test: Procedure, order: RunSettings, listeners: Sequence[Listener])
 
 
 def _checked(
-    driver: Driver, order: RunSettings, device: DeviceUnderTest, run_id: str, concerns: Concerns
+    driver: Driver, settings: RunSettings, device: DeviceUnderTest, run_id: str, concerns: Concerns
 ) -> _CheckedRun:
-    """Check what the order asks of the device, and the space for it, before anything on it is changed."""
+    """Check what the settings ask of the device, and the space for it, before anything on it is changed."""
     test = driver.test
     driver.refuse_zones(device.target.device if device.target else None)
-    concerns.check(order)
-    seed = secrets.randbits(63) if order.seed is None else order.seed
-    standard = test.standard_conditions(order.drive_class, seed)
-    continues = order.continues
-    adjusted = order.adjust(standard if continues is None else continues.conditions(test, seed))
-    order.admit(adjusted, device.facts)
+    concerns.check(settings)
+    seed = secrets.randbits(63) if settings.seed is None else settings.seed
+    standard = test.standard_conditions(settings.drive_class, seed)
+    continues = settings.continues
+    adjusted = settings.adjust(standard if continues is None else continues.conditions(test, seed))
+    settings.admit(adjusted, device.facts)
     conditions = test.supported_on(adjusted, device.facts.sector_bytes, device.facts.scale)
     if device.facts.simulation is not None:
         conditions = test.without_data(conditions)
@@ -246,25 +246,25 @@ def _checked(
     steps = tuple(step for planned in plan for step in planned.apply.steps)
     entries = device.deviations(steps if driver.depends_on_scale else ())
     manifest = replace(
-        order.manifest(device, conditions, run_id, concerns.facts()),
+        settings.manifest(device, conditions, run_id, concerns.facts()),
         shortened=shortened(conditions, standard),
     )
-    folder = order.folder or Path("openpts-runs") / manifest.test_id
+    folder = settings.folder or Path("openpts-runs") / manifest.test_id
     if continues is not None:
         continues.check(manifest, device.health().values)
-    if order.resumes is None:
+    if settings.resumes is None:
         begun = BegunRun.of(manifest, folder)
     else:
         script = test.script(conditions, capacity_bytes)
-        begun = resumed_run(driver, order.resumes, manifest, device.health(), script)
+        begun = resumed_run(driver, settings.resumes, manifest, device.health(), script)
     options = replace(
-        order.options,
+        settings.options,
         interval_ns=interval_ns(conditions.minute_ns),
         over_read_errors=conditions.goes_on_over_read_errors,
         resumed=begun.engine_state,
     )
     check_free_space(device, plan, folder, options.interval_ns)
-    preparation = Preparation(device, PurgeChoice.parse(order.purge))
+    preparation = Preparation(device, PurgeChoice.parse(settings.purge))
     if test.purges and not conditions.keeps_data:
         preparation.check_purge()
     driver.check(test.script(conditions, capacity_bytes), device)
@@ -275,7 +275,7 @@ def _checked(
 
 @contextmanager
 def _prepared(
-    checked: _CheckedRun, order: RunSettings, listeners: Sequence[Listener]
+    checked: _CheckedRun, settings: RunSettings, listeners: Sequence[Listener]
 ) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
     device, steps, driver, begun = checked.device, checked.steps, checked.driver, checked.begun
@@ -285,16 +285,16 @@ def _prepared(
     with (
         place_for_capture(checked.folder, checked.options.capture),
         concerns.around_engine(begun.manifest) as tuned,
-        driver.engine(device.engine(demand, seed, checked.options, near=order.pin_to_node)) as engine,
+        driver.engine(device.engine(demand, seed, checked.options, near=settings.pin_to_node)) as engine,
     ):
         engine.check(steps)
         checks = data_checks(steps, device.facts, seed)
         known.engine = engine
         known.manifest = manifest = replace(tuned, engine=engine.facts, data_checks=checks)
         # what is open of a drive keeps its name from it when it comes back
-        period_s = order.telemetry_period_s if driver.drive_stays else None
-        sampler = sampler_of(period_s, order.power_command, concerns.gauges)
-        inputs = {**order.inputs, **device.inputs}
+        period_s = settings.telemetry_period_s if driver.drive_stays else None
+        sampler = sampler_of(period_s, settings.power_command, concerns.gauges)
+        inputs = {**settings.inputs, **device.inputs}
         with begun.record(checked.folder, manifest, device.owner, inputs) as (stored, past):
             writer = SpoolingWriter(stored, largest_program_bytes(checked.plan, checked.options.interval_ns))
             known.writer, known.emit = writer, _to_all(listeners)

@@ -18,7 +18,7 @@ from openpts.cli.folder_events import background_listener
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.procedure_options import choices_of, own_words
 from openpts.cli.report import documents_on
-from openpts.cli.run_order import order_of
+from openpts.cli.run_settings import settings_of
 from openpts.cli.standard_streams import print_document
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.identity.ata_identify import serial_number
@@ -116,10 +116,10 @@ def run_several(test: Procedure, args: BatchArgs, options: dict[str, Any], limit
     chosen = _chosen(named_drives(args.targets, args.drives, roots), agreed, roots, stream)
     choices = choices_of(test, options)
     for one in chosen:
-        order = order_of(one.name, choices, Consent(), **options)
+        settings = settings_of(one.name, choices, Consent(), **options)
         if limits is not None:
-            limits.ordered(order, test)
-        order.wanted_conditions(test)
+            limits.ordered(settings, test)
+        settings.wanted_conditions(test)
     batch = new_batch(
         [one.request(test_words) for one in chosen],
         at_most=args.at_most,
@@ -129,7 +129,7 @@ def run_several(test: Procedure, args: BatchArgs, options: dict[str, Any], limit
     out: Path | None = options["out"]
     folder = out or Path("openpts-runs") / f"batch-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{test.name}"
     RunWriter.check_free(folder)
-    runner = SideBySide(folder=folder, batch=batch, tune=order.scenario if order.tune else None)
+    runner = SideBySide(folder=folder, batch=batch, tune=settings.scenario if settings.tune else None)
     _carry_out(runner, stream, as_json=args.as_json, no_report=args.no_report)
 
 

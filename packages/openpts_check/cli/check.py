@@ -319,10 +319,10 @@ def _length_text(purpose: CheckPurpose, asked: Asked, repeats: int) -> str:
 
 def _asked(target: str, choices: Choices, out: Path | None) -> Path:
     """The folder of the finished run. Raises NoVerdictError where the place can't be measured on."""
-    from openpts.runner.order import RunSettings  # noqa: PLC0415 help needs nothing that runs
     from openpts.runner.run import run_test  # noqa: PLC0415 likewise
+    from openpts.runner.settings import RunSettings  # noqa: PLC0415 help needs nothing that runs
 
-    order = RunSettings(
+    settings = RunSettings(
         target=target,
         drive_class=DriveClass.CLIENT,
         adjust=choices.adjust,
@@ -335,7 +335,7 @@ def _asked(target: str, choices: Choices, out: Path | None) -> Path:
         seed=choices.seed,
     )
     try:
-        return run_test(PROCEDURES[PROCEDURE.name], order, [_say]).folder
+        return run_test(PROCEDURES[PROCEDURE.name], settings, [_say]).folder
     except RefusedError:
         raise
     except TargetError as error:

@@ -16,7 +16,7 @@ from openpts.record.reader import stored_run
 from openpts.record.writer import BASELINE_NAME, LIMITS_NAME
 from openpts.runner.event_lines import CycleEnded, LimitsJudged, PurgeStarted
 from openpts.runner.events import Event, RunStarted, StepFinished, StepsStarted
-from openpts.runner.order import RunSettings
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Sample
 
@@ -49,11 +49,11 @@ class RunLimits(Struct, frozen=True):
         limits = read_limits(limits_path)
         return cls(limits, gated_runs(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
 
-    def ordered(self, order: RunSettings, test: Procedure) -> RunSettings:
-        """The order with copies of its limits. Raises UsageError where one can never have a verdict."""
-        order = replace(order, stop_on_fail=self.stop_on_fail, require_steady=self.require_steady)
+    def ordered(self, settings: RunSettings, test: Procedure) -> RunSettings:
+        """The settings with copies of its limits. Raises UsageError where one can never have a verdict."""
+        settings = replace(settings, stop_on_fail=self.stop_on_fail, require_steady=self.require_steady)
         if self.limits is None:
-            return order
+            return settings
         from openpts_compare.limits.judge import refuse_undecidable  # noqa: PLC0415 likewise
         from openpts_compare.limits.limits_file import kept_baseline  # noqa: PLC0415 slow to load
 
@@ -61,7 +61,7 @@ class RunLimits(Struct, frozen=True):
         copies = {LIMITS_NAME: self.limits.raw}
         if self.baseline:
             copies[BASELINE_NAME] = kept_baseline(self.limits, self.baseline)
-        return replace(order, inputs={**order.inputs, **copies})
+        return replace(settings, inputs={**settings.inputs, **copies})
 
 
 class StopOnFail:

@@ -16,8 +16,8 @@ from openpts.fields.conditions import Conditions, at_time_scale
 from openpts.report.build import build_report
 from openpts.report.run_part import summarize
 from openpts.report.sources import read_for_report
-from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.purge import Consent
@@ -57,7 +57,7 @@ def check(folder: Path) -> SelfTestFinding:
 
 def answers_of(test: str, folder: Path) -> dict[str, str]:
     """The digests of a test's run, whose record holds together. Raises what a run or a record raises."""
-    order = RunSettings(
+    settings = RunSettings(
         target=DRIVES[test],
         drive_class=DriveClass.ENTERPRISE,
         adjust=_shortened,
@@ -67,7 +67,7 @@ def answers_of(test: str, folder: Path) -> dict[str, str]:
         folder=folder / test,
         seed=_SEED,
     )
-    run = read_for_report(run_test(PTS[test], order, []).folder)
+    run = read_for_report(run_test(PTS[test], settings, []).folder)
     check_record(folder / test)
     report = build_report(run)
     plain = {name: value for name, value in summarize(run).items() if name not in _OF_THIS_RUN}

@@ -20,15 +20,15 @@ from openpts.record.reader import read_run
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.runner.event_lines import PurgeStarted, RunEnded
 from openpts.runner.events import Event, StepFinished
-from openpts.runner.order import RunSettings
 from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.hook import Hook, HookPoint, HookRun
 from tests.support.killed_run import small
 from tests.support.manual import ROOT
 from tests.support.page_blocks import rows, tables
 
 
-def order_with(tmp_path: Path, *hooks: str, limit_s: float = 20.0) -> RunSettings:
+def settings_with(tmp_path: Path, *hooks: str, limit_s: float = 20.0) -> RunSettings:
     """A throughput test of two cycles, on a drive that follows a script, with these hooks."""
     return replace(small(tmp_path), hooks=hooks, hook_limit_s=limit_s)
 
@@ -48,8 +48,8 @@ def test_each_moment_comes_when_it_is_there(tmp_path: Path) -> None:
             with log.open("a") as file:
                 file.write(f"{type(event).__name__}\n")
 
-    order = order_with(tmp_path, *(f"{moment}={words}" for moment in moments))
-    folder = run_test(PROCEDURES["tp"], order, [listen]).folder
+    settings = settings_with(tmp_path, *(f"{moment}={words}" for moment in moments))
+    folder = run_test(PROCEDURES["tp"], settings, [listen]).folder
     cycle = ["cycle-start", "PurgeStarted"]
     expected = ["run-start", *cycle, "cycle-end 1", *cycle, "cycle-end 2", "run-end complete", "RunEnded"]
     assert [" ".join(line.split()) for line in log.read_text().splitlines()] == expected
@@ -67,8 +67,8 @@ def test_phases_do_not_wait_for_theirs(tmp_path: Path) -> None:
             finished_s.append(time.monotonic())
 
     began_s = time.monotonic()
-    order = order_with(tmp_path, "phase-start=sh -c 'sleep 3; echo $OPENPTS_PHASE $OPENPTS_NUMBER'")
-    folder = run_test(PROCEDURES["tp"], order, [listen]).folder
+    settings = settings_with(tmp_path, "phase-start=sh -c 'sleep 3; echo $OPENPTS_PHASE $OPENPTS_NUMBER'")
+    folder = run_test(PROCEDURES["tp"], settings, [listen]).folder
     assert finished_s[0] - began_s < 3  # while the command sleeps
     run = read_run(folder)
     phases = {f"{step.place.phase} {step.place.number}" for step in run.steps}
@@ -77,9 +77,9 @@ def test_phases_do_not_wait_for_theirs(tmp_path: Path) -> None:
 
 def test_a_failure_at_the_start_ends_the_run_before_its_purge(tmp_path: Path) -> None:
     seen: list[type[Event]] = []
-    order = order_with(tmp_path, "run-start=sh -c 'echo no relay; exit 3'")
+    settings = settings_with(tmp_path, "run-start=sh -c 'echo no relay; exit 3'")
     with pytest.raises(RunFailedError) as failed:
-        run_test(PROCEDURES["tp"], order, [lambda event: seen.append(type(event))])
+        run_test(PROCEDURES["tp"], settings, [lambda event: seen.append(type(event))])
     assert str(failed.value) == "--hook run-start: \"sh -c 'echo no relay; exit 3'\": exit code 3"
     assert PurgeStarted not in seen
     run = read_run(tmp_path / "whole")
@@ -89,7 +89,7 @@ def test_a_failure_at_the_start_ends_the_run_before_its_purge(tmp_path: Path) ->
 
 def test_a_program_that_is_not_there_is_refused_before_anything_else(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"^--hook run-end: program no-such-program not found$"):
-        run_test(PROCEDURES["tp"], order_with(tmp_path, "run-end=no-such-program"), [])
+        run_test(PROCEDURES["tp"], settings_with(tmp_path, "run-end=no-such-program"), [])
     assert not (tmp_path / "whole").exists()
 
 
@@ -97,7 +97,7 @@ def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
     removed = tmp_path / "removed"
     removed.write_text("#!/bin/sh\n")
     removed.chmod(0o755)
-    order = order_with(
+    settings = settings_with(
         tmp_path,
         f"run-start=rm {removed}",
         "cycle-end=false",
@@ -107,7 +107,7 @@ def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
         limit_s=1.0,
     )
     began_s = time.monotonic()
-    folder = run_test(PROCEDURES["tp"], order, []).folder
+    folder = run_test(PROCEDURES["tp"], settings, []).folder
     assert time.monotonic() - began_s < 30
     run = read_run(folder)
     assert run.manifest.state is RunState.COMPLETE
@@ -120,7 +120,7 @@ def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
 
 
 def test_a_time_that_never_comes_starts_nothing(tmp_path: Path) -> None:
-    folder = run_test(PROCEDURES["tp"], order_with(tmp_path, "2h=touch never"), []).folder
+    folder = run_test(PROCEDURES["tp"], settings_with(tmp_path, "2h=touch never"), []).folder
     assert hooks_of(folder) == ()
 
 
@@ -162,8 +162,8 @@ def test_the_lines_of_the_manual_send_how_a_run_ended(
     received: list[bytes] = []
     with _receiver(received) as address:
         (curl,) = shlex.split(curl.replace("https://ntfy.sh/ssd-lab", address))
-        order = order_with(tmp_path, curl, *shlex.split(mail))
-        folder = run_test(PROCEDURES["tp"], order, []).folder
+        settings = settings_with(tmp_path, curl, *shlex.split(mail))
+        folder = run_test(PROCEDURES["tp"], settings, []).folder
     run = read_run(folder).manifest
     assert received == [f"{run.test_id}:complete".encode()]
     assert (tmp_path / "mailed").read_text().split() == ["-s", "complete", "lab@example.com", str(folder)]

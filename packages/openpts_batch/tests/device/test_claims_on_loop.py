@@ -16,7 +16,7 @@ from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.errors import RefusedError
 from openpts.record.manifest import RunState
-from openpts.runner.order import RunSettings
+from openpts.runner.settings import RunSettings
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
@@ -175,8 +175,8 @@ def test_a_suite_keeps_its_drive_between_its_tests(
     consent = Consent(confirm_device_path=str(node))
     seen = []
 
-    def run_test(_test: object, order: RunSettings, _listeners: object) -> None:
-        with open_target(parse_target(order.target), order.consent, roots):
+    def run_test(_test: object, settings: RunSettings, _listeners: object) -> None:
+        with open_target(parse_target(settings.target), settings.consent, roots):
             pass
 
     class Watched(InTurn):
@@ -193,7 +193,7 @@ def test_a_suite_keeps_its_drive_between_its_tests(
                 seen.append(said.split())
 
     monkeypatch.setattr(in_turn, "run_test", run_test)
-    order = RunSettings(
+    settings = RunSettings(
         target=str(node),
         drive_class=DriveClass.ENTERPRISE,
         adjust=lambda c: c,
@@ -201,7 +201,7 @@ def test_a_suite_keeps_its_drive_between_its_tests(
         people=People(),
         command_line=(),
     )
-    parts = [SuitePart(PTS[name], order) for name in ("iops", "hir")]
+    parts = [SuitePart(PTS[name], settings) for name in ("iops", "hir")]
     whole = suite_of(*(part.entry(number) for number, part in enumerate(parts)), target=str(node))
     Watched(folder=tmp_path, batch=whole, parts=parts).run()
     assert seen == [["owned"], []]

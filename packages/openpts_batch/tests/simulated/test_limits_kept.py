@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.cli import run_order as run_command
+from openpts.cli import run_settings as run_command
 from openpts.errors import LimitError, NotSteadyError, OpenptsError, RecordError, UsageError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.batch import read_batch
@@ -17,8 +17,8 @@ from openpts.record.reader import read_manifest, read_run
 from openpts.report.run_part import summarize
 from openpts.runner.event_lines import CycleEnded, RunEnded
 from openpts.runner.events import Event, Listener, StepFinished
-from openpts.runner.order import RunSettings
 from openpts.runner.run import FinishedRun, run_test
+from openpts.runner.settings import RunSettings
 from openpts_batch import in_turn
 from tests.support.killed_run import Killed, nth
 from tests.support.limited_runs import ALLOW, TARGET, invoke
@@ -113,8 +113,8 @@ def killed(module: object, folder: Path, kept: Path, at: Callable[[Event], bool]
     """Keeps the folder as a kill at this moment would leave it."""
     listener = Killed(folder, kept, at=at)
 
-    def heard(test: Procedure, order: RunSettings, listeners: list[Listener]) -> FinishedRun:
-        return run_test(test, order, [listener.on_event, *listeners])
+    def heard(test: Procedure, settings: RunSettings, listeners: list[Listener]) -> FinishedRun:
+        return run_test(test, settings, [listener.on_event, *listeners])
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "run_test", heard)

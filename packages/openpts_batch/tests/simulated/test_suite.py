@@ -24,7 +24,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Event, Listener, StepsStarted
-from openpts.runner.order import RunSettings
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People, Purpose
 from openpts.vocabulary.purge import Consent
@@ -229,7 +229,7 @@ def phase(name: str, preset: Path) -> SuitePart:
     def adjust(standard: Any) -> Any:
         return conditions_of(Given({"time_scale": "1/600"}, {"time_scale": "--time-scale"}), standard)
 
-    order = RunSettings(
+    settings = RunSettings(
         target=f"sim:{preset}",
         drive_class=DriveClass.ENTERPRISE,
         adjust=adjust,
@@ -238,7 +238,7 @@ def phase(name: str, preset: Path) -> SuitePart:
         command_line=(),
         seed=1,
     )
-    return SuitePart(PTS[name], order)
+    return SuitePart(PTS[name], settings)
 
 
 class Noted(InTurn):

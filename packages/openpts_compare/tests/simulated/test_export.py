@@ -42,8 +42,8 @@ LABELS = {"lot": "7", "ticket": "=QA-12"}
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    order = replace(ordered("lat", tmp_path_factory.mktemp("run") / "run"), people=People(labels=LABELS))
-    return run_test(PROCEDURES["lat"], order, []).folder
+    settings = replace(ordered("lat", tmp_path_factory.mktemp("run") / "run"), people=People(labels=LABELS))
+    return run_test(PROCEDURES["lat"], settings, []).folder
 
 
 @pytest.fixture(scope="module")

@@ -60,8 +60,8 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     place = tmp_path_factory.mktemp("runs")
     found = []
     for number, target in enumerate(DRIVES):
-        order = replace(ordered("lat", place / f"{number}", target), people=People(labels={"lot": "7"}))
-        found.append(run_test(PROCEDURES["lat"], order, []).folder)
+        settings = replace(ordered("lat", place / f"{number}", target), people=People(labels={"lot": "7"}))
+        found.append(run_test(PROCEDURES["lat"], settings, []).folder)
     return [*found, stored(place / "streams", measured())]
 
 

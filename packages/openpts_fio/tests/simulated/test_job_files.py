@@ -15,9 +15,9 @@ from openpts.report.build import build_report
 from openpts.report.run_part import summarize
 from openpts.report.sources import default_date
 from openpts.runner.events import Event, StepFinished
-from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.purge import Consent
@@ -217,9 +217,9 @@ def test_a_run_goes_on_without_the_files_that_it_was_made_of(
             raise KeyboardInterrupt
 
     target = f"sim:{write_oracle(tmp_path, [1000.0])}"
-    order = replace(ordered("workload", tmp_path / "run", target), adjust=adjust)
+    settings = replace(ordered("workload", tmp_path / "run", target), adjust=adjust)
     with pytest.raises(InterruptedRunError):
-        run_test(PROCEDURES["workload"], order, [stop])
+        run_test(PROCEDURES["workload"], settings, [stop])
     begun = read_run(tmp_path / "run")
     assert len(begun.phase(phase)) < steps
     again = RunSettings.to_resume(Resumption(begun), Consent(), None)

@@ -19,9 +19,9 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import Event, PurgeFinished, RunStarted, StepFinished
-from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
@@ -93,9 +93,9 @@ def cut_off(tmp_path: Path, at: Callable[[Event], bool], test: str = "iops", *, 
 
 
 def resumed(run: Run, heard: list[Event] | None = None, **accepted: bool) -> Run:
-    order = RunSettings.to_resume(Resumption(run, **accepted), Consent())
+    settings = RunSettings.to_resume(Resumption(run, **accepted), Consent())
     listener = (lambda _: None) if heard is None else heard.append
-    run_test(PROCEDURES[run.manifest.conditions.test], order, [listener])
+    run_test(PROCEDURES[run.manifest.conditions.test], settings, [listener])
     return read_run(run.folder)
 
 

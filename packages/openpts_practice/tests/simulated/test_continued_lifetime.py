@@ -17,9 +17,9 @@ from openpts.record.writer import RunWriter
 from openpts.report.build import build_report
 from openpts.report.run_part import summarize
 from openpts.report.sources import default_date
-from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Continuation, Resumption
 from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
@@ -203,9 +203,9 @@ def test_a_simulated_drive_whose_past_is_gone_is_refused(finished: Run, tmp_path
 def test_another_test_is_refused(tmp_path: Path) -> None:
     target = f"sim:{write_oracle(tmp_path, [10_000.0])}"
     fill = run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "fill", target=target)
-    order = replace(order_after(fill, tmp_path / "2"), adjust=lambda conditions: conditions)
+    settings = replace(order_after(fill, tmp_path / "2"), adjust=lambda conditions: conditions)
     with pytest.raises(RecordError, match="it is a run of fill"):
-        run_test(TEST, order, [])
+        run_test(TEST, settings, [])
 
 
 def invoke(*words: str) -> Any:

@@ -26,9 +26,9 @@ from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.run_part import summarize
 from openpts.runner.event_lines import PurgeStarted, RunEnded
 from openpts.runner.events import Event, Listener, PurgeFinished, StepFinished, StepsStarted
-from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import FinishedRun, run_test
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.facts import Fact, Purpose
 from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Phase
@@ -45,8 +45,8 @@ from tests.support.transcript import Golden
 
 def resumed(folder: Path, listeners: Any = (), target: str | None = None, **accepted: bool) -> Run:
     run = read_run(folder)
-    order = RunSettings.to_resume(Resumption(run, **accepted), Consent(), target)
-    run_test(PROCEDURES[run.manifest.conditions.test], order, listeners)
+    settings = RunSettings.to_resume(Resumption(run, **accepted), Consent(), target)
+    run_test(PROCEDURES[run.manifest.conditions.test], settings, listeners)
     return read_run(folder, interval_histograms=True)
 
 
@@ -145,9 +145,9 @@ def test_passes_that_were_added_stand_and_the_others_follow(tmp_path: Path, numb
 
     rates = [5000.0, 9000.0, 500.0, 420.0, 480.0, 470.0, 475.0, 9000.0, 400.0, 300.0, 500.0, 700.0, 300.0]
     folder, cut = tmp_path / "whole", tmp_path / "cut"
-    order = ordered("benchmarks", folder, f"sim:{write_oracle(tmp_path, rates)}?seed=42")
+    settings = ordered("benchmarks", folder, f"sim:{write_oracle(tmp_path, rates)}?seed=42")
     killed_at = Killed(folder, cut, at=nth(StepFinished, number))
-    run_test(PROCEDURES["benchmarks"], replace(order, adjust=adjust), [killed_at.on_event])
+    run_test(PROCEDURES["benchmarks"], replace(settings, adjust=adjust), [killed_at.on_event])
     after = resumed(cut)
     assert_as_undisturbed(after, read_run(folder, interval_histograms=True))
     assert [len(after.phase(Phase.PROFILE, number=row)) for row in (1, 2)] == [6, 9]
@@ -155,13 +155,13 @@ def test_passes_that_were_added_stand_and_the_others_follow(tmp_path: Path, numb
 
 def test_it_is_cut_off_twice_by_the_operator_and_goes_on(tmp_path: Path) -> None:
     _, undisturbed = killed(tmp_path, nth(StepFinished, 3))
-    order = replace(small(tmp_path), folder=tmp_path / "stopped")
+    settings = replace(small(tmp_path), folder=tmp_path / "stopped")
     for number in (4, 9):
         with pytest.raises(InterruptedRunError):
-            run_test(PROCEDURES["tp"], order, [stopped(nth(StepFinished, number))])
+            run_test(PROCEDURES["tp"], settings, [stopped(nth(StepFinished, number))])
         run = read_run(tmp_path / "stopped")
         assert (run.manifest.state, len(run.manifest.attempts)) == (RunState.INTERRUPTED, 1 + number // 9)
-        order = RunSettings.to_resume(Resumption(run), Consent())
+        settings = RunSettings.to_resume(Resumption(run), Consent())
     after = resumed(run.folder)
     assert_as_undisturbed(after, undisturbed)
     assert [attempt.end for attempt in after.manifest.attempts] == [RunState.INTERRUPTED] * 2 + [None]
@@ -276,8 +276,8 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
         )
         after = Killed(folder, behind_it, at=nth(RunEnded, 2))
 
-        def heard(test: Procedure, order: RunSettings, listeners: Sequence[Listener]) -> FinishedRun:
-            return run_test(test, order, [*listeners, in_hir.on_event, after.on_event])
+        def heard(test: Procedure, settings: RunSettings, listeners: Sequence[Listener]) -> FinishedRun:
+            return run_test(test, settings, [*listeners, in_hir.on_event, after.on_event])
 
         patch.setattr(in_turn, "run_test", heard)
         done = CliRunner().invoke(run_all, [target, *words, "--out", str(folder)], catch_exceptions=False)

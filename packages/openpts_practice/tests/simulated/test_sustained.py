@@ -10,7 +10,7 @@ from openpts.fields.conditions import Conditions
 from openpts.report.build import build_report
 from openpts.report.run_part import summarize
 from openpts.report.sources import default_date
-from openpts.runner.order import Adjust
+from openpts.runner.settings import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Purpose

@@ -13,7 +13,7 @@ from openpts.report.build import build_report
 from openpts.report.run_part import summarize
 from openpts.report.sources import ReportSource, default_date
 from openpts.report.write import ReportOptions, write_report
-from openpts.runner.order import Adjust
+from openpts.runner.settings import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice

@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
-from openpts.cli import run_order as run_display
-from openpts.cli.run_order import PlainLog, live_display, render_panel, shown_on
+from openpts.cli import run_settings as run_display
+from openpts.cli.run_settings import PlainLog, live_display, render_panel, shown_on
 from openpts.engine.contract import OutstandingIo
 from openpts.record.manifest import RunState
 from openpts.runner.event_lines import (

@@ -11,7 +11,7 @@ from openpts.cli.commands_on_demand import together
 from openpts.cli.number_types import EnduranceBytes
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run import run
-from openpts.cli.run_order import telemetry_period_s
+from openpts.cli.run_settings import telemetry_period_s
 from openpts.cli.run_words import labels_of
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError

@@ -61,12 +61,12 @@ def _writer(told: Reported) -> RunWriter:
 def kept(tmp_path, result: CaptureSummary | RecordError | None, *, fails: bool = False) -> CaptureReport:
     told = Reported()
     engine = CapturingScript(result=result)
-    order = CaptureSettings(tmp_path / "run" / "capture", 4096)
+    settings = CaptureSettings(tmp_path / "run" / "capture", 4096)
     if fails:
-        with pytest.raises(RunFailedError), kept_capture(engine, order, _writer(told)):
+        with pytest.raises(RunFailedError), kept_capture(engine, settings, _writer(told)):
             raise RunFailedError("an I/O failed")
     else:
-        with kept_capture(engine, order, _writer(told)):
+        with kept_capture(engine, settings, _writer(told)):
             engine.happened.append("drive")
     assert engine.happened[-1] == "finish"
     report: CaptureReport = told.sections["capture"]
@@ -98,9 +98,9 @@ def test_what_they_do_not_hold_is_in_the_record(tmp_path) -> None:
 )
 def test_what_the_attempt_before_has_lost_stays_in_the_record(earlier, lost, tmp_path) -> None:
     told = Reported()
-    order = CaptureSettings(tmp_path / "run" / "capture-2", 4096)
+    settings = CaptureSettings(tmp_path / "run" / "capture-2", 4096)
     engine = CapturingScript(result=RecordError("no space left"))
-    with kept_capture(engine, order, _writer(told), earlier):
+    with kept_capture(engine, settings, _writer(told), earlier):
         pass
     assert told.sections["capture"] == CaptureReport("capture-2", lost=lost)
 
@@ -114,11 +114,11 @@ def test_without_a_capture_nothing_is_told() -> None:
 
 def test_the_run_folder_is_there_while_the_engine_begins(tmp_path) -> None:
     folder = tmp_path / "a" / "run"
-    order = CaptureSettings(folder / "capture", 4096)
-    with place_for_capture(folder, order):
+    settings = CaptureSettings(folder / "capture", 4096)
+    with place_for_capture(folder, settings):
         assert folder.is_dir()
     assert not folder.exists()
-    with place_for_capture(folder, order):
+    with place_for_capture(folder, settings):
         (folder / "run.db").touch()
     assert folder.is_dir()
 

@@ -12,9 +12,9 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
-from openpts.runner.order import RunSettings
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import put_back_on_failure, run_test
+from openpts.runner.settings import RunSettings
 from openpts.runner.stop_signals import StopSignals, terminate_as_interrupt
 from openpts.vocabulary.purge import Consent
 from tests.support.shortened_runs import shortened_run
@@ -50,8 +50,8 @@ def test_a_run_that_lacks_only_its_end_is_completed(tmp_path) -> None:
     writer = RunWriter.reopen(whole.folder)
     writer.update_manifest(state=RunState.RUNNING, ended_at=None)
     writer.close()
-    order = RunSettings.to_resume(Resumption(read_run(whole.folder)), Consent())
-    run_test(PROCEDURES["thermal"], order, [])
+    settings = RunSettings.to_resume(Resumption(read_run(whole.folder)), Consent())
+    run_test(PROCEDURES["thermal"], settings, [])
     run = read_run(whole.folder)
     assert run.manifest.state is RunState.COMPLETE
     assert run.steps == whole.steps

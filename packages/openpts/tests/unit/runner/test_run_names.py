@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.runner.order import _short_name
+from openpts.runner.settings import _short_name
 from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
 
 

@@ -98,7 +98,7 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
 
     @classmethod
     def to_resume(cls, resumption: Resumption, consent: Consent, target: str | None = None) -> Self:
-        """The order of a run that was cut off, once more; ``target`` is where its drive is now.
+        """The settings of a run that was cut off, once more; ``target`` is where its drive is now.
 
         Raises RecordError if nothing of it is left to do, or its results were imported.
         """

@@ -49,10 +49,10 @@ from openpts.record.reader import read_run
 from openpts.runner.driver import driver_of
 from openpts.runner.event_lines import PurgeProgressed
 from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
-from openpts.runner.order import RunSettings
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.progress import RunProgress
 from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.purge import Consent
 
@@ -156,7 +156,7 @@ def telemetry_period_s(text: str) -> float | None:
     return period_s
 
 
-def order_of(
+def settings_of(
     target: str,
     choices: Choices,
     consent: Consent,
@@ -165,7 +165,7 @@ def order_of(
     run_id: UUID | None = None,
     **given: Any,
 ) -> RunSettings:
-    """What a run is ordered to be, from ``RunArgs`` as given and the choices for its test."""
+    """The settings of a run, from ``RunArgs`` as given and the choices for its test."""
     args = RunArgs(**given)
     description = choices.description(args.describe)
     if args.power_command is not None:
@@ -197,7 +197,7 @@ def order_of(
     )
 
 
-def run_and_log(test: Procedure, order: RunSettings, stream: IO[str]) -> Path:
+def run_and_log(test: Procedure, settings: RunSettings, stream: IO[str]) -> Path:
     """Run with the display that suits the stream; an error that leaves a run folder tells where it is."""
     folders: list[Path] = []
 
@@ -207,10 +207,10 @@ def run_and_log(test: Procedure, order: RunSettings, stream: IO[str]) -> Path:
             begun(event.folder)
 
     try:
-        judge = the_judge() if order.stop_on_fail else None
+        judge = the_judge() if settings.stop_on_fail else None
         stop = () if judge is None else (judge.part("stop")(),)
         with display_on(stream) as on_event:
-            return run_test(test, order, [note_folder, on_event, *stop]).folder
+            return run_test(test, settings, [note_folder, on_event, *stop]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
     except (LostRecordError, UnwritableRecordError):

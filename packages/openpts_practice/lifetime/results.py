@@ -13,15 +13,12 @@ from openpts.analysis.latency import Figures
 from openpts.analysis.minutes import sum_parts
 from openpts.analysis.ratio import critical_value
 from openpts.procedures.kit.header import of_cycle
-from openpts.procedures.kit.standing import state_sentence
 from openpts.procedures.kit.steps import Metric
 from openpts.record.health import HealthRecord
 from openpts.record.reader import Run, ns_between
-from openpts.units import GB, MB, TB, format_duration
+from openpts.units import MB
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.sample import IoErrors, IoFailure, Measured, Phase, Sample, StepState
-from openpts_pages import cells
-from openpts_pages.model import Verdict
 from openpts_practice.lifetime import LifetimeConditions, ReadBack
 
 FEWEST_POINTS = 3
@@ -89,23 +86,20 @@ class FittedLine(Struct, frozen=True):
         square = self.slope**2 - scatter / self.spread_x
         rest = above**2 - scatter * (1 + 1 / self.count)
         likely = self.mean_x + above / self.slope
-        discriminant = (self.slope * above) ** 2 - square * rest
-        if square <= 0:
-            return Crossing(self._earliest(above, square, rest, discriminant), likely, None)
-        root = math.sqrt(max(0.0, discriminant))
         middle = self.slope * above
-        return Crossing(
-            self.mean_x + (middle - root) / square, likely, self.mean_x + (middle + root) / square
-        )
-
-    def _earliest(self, above: float, square: float, rest: float, discriminant: float) -> float:
-        """Where the interval's upper end reaches the value if its lower end never does."""
-        middle = self.slope * above
+        discriminant = middle**2 - square * rest
+        if square > 0:
+            root = math.sqrt(max(0.0, discriminant))
+            earliest, latest = (self.mean_x + (middle + one) / square for one in (-root, root))
+            return Crossing(earliest, likely, latest)
+        # the interval's lower end never reaches the value
         if square == 0:
-            return self.mean_x + rest / (2 * middle) if middle else -math.inf
-        if discriminant < 0:
-            return -math.inf
-        return self.mean_x + (middle - math.sqrt(discriminant)) / square
+            earliest = self.mean_x + rest / (2 * middle) if middle else -math.inf
+        elif discriminant < 0:
+            earliest = -math.inf
+        else:
+            earliest = self.mean_x + (middle - math.sqrt(discriminant)) / square
+        return Crossing(earliest, likely, None)
 
 
 WEAR_STEP_PCT: Final = 5
@@ -171,10 +165,17 @@ def drive_cycle(number: int, samples: Sequence[Sample], log: Log) -> DriveCycle:
 
     Reads that failed, and did not end it, count as done: whole blocks of them.
     """
-    writes = [sample for sample in samples if _writes(sample)]
-    reads = [sample for sample in samples if not _writes(sample)]
+    writes, reads = [], []
+    done_bytes = 0
+    for sample in samples:
+        stimulus = sample.step.stimulus
+        if stimulus is not None and stimulus.operations.write:
+            writes.append(sample)
+            continue
+        reads.append(sample)
+        failed_bytes = stimulus.block_size_bytes * sum(e.count for e in sample.errors) if stimulus else 0
+        done_bytes += sample.read.bytes + failed_bytes
     found = tuple(errors for sample in samples for errors in sample.errors)
-    done_bytes = sum(sample.read.bytes + _failed_bytes(sample) for sample in reads)
     whole = all(sample.state is StepState.COMPLETE for sample in samples)
     failed = (sample.failure for sample in samples if sample.state is StepState.FAILED)
     write = Measured(**sum_parts(writes))
@@ -190,16 +191,6 @@ def drive_cycle(number: int, samples: Sequence[Sample], log: Log) -> DriveCycle:
         read_ns=reads[0].started_ns if reads else None,
         log=log,
     )
-
-
-def _failed_bytes(sample: Sample) -> int:
-    stimulus = sample.step.stimulus
-    return sum(errors.count for errors in sample.errors) * (stimulus.block_size_bytes if stimulus else 0)
-
-
-def _writes(sample: Sample) -> bool:
-    stimulus = sample.step.stimulus
-    return stimulus is not None and stimulus.operations.write > 0
 
 
 def stretches(cycles: Sequence[DriveCycle], before: Log) -> tuple[Span, ...]:
@@ -220,26 +211,24 @@ def stretches(cycles: Sequence[DriveCycle], before: Log) -> tuple[Span, ...]:
             list(group)
             for _, group in groupby(cycles, key=lambda cycle: (began[cycle.number] - first) // WEAR_STEP_PCT)
         ]
-    made = []
+    found = []
     for group in groups:
-        made.append(_stretch(group, before))
-        before = group[-1].log
-    return tuple(made)
-
-
-def _stretch(cycles: Sequence[DriveCycle], before: Log) -> Span:
-    after = cycles[-1].log
-    return Span(
-        first=cycles[0].number,
-        last=cycles[-1].number,
-        write=Measured(**sum_parts([cycle.write for cycle in cycles])),
-        read=Measured(**sum_parts([cycle.read for cycle in cycles])),
-        errors=sum(cycle.errors for cycle in cycles),
-        media_errors=rise(before, after, "media_errors"),
-        wear_pct=after.get("percentage_used_pct"),
-        spare_pct=after.get("available_spare_pct"),
-        write_amplification=write_amplification(before, after),
-    )
+        after = group[-1].log
+        found.append(
+            Span(
+                first=group[0].number,
+                last=group[-1].number,
+                write=Measured(**sum_parts([cycle.write for cycle in group])),
+                read=Measured(**sum_parts([cycle.read for cycle in group])),
+                errors=sum(cycle.errors for cycle in group),
+                media_errors=rise(before, after, "media_errors"),
+                wear_pct=after.get("percentage_used_pct"),
+                spare_pct=after.get("available_spare_pct"),
+                write_amplification=write_amplification(before, after),
+            )
+        )
+        before = after
+    return tuple(found)
 
 
 def rise(before: Log, after: Log, name: str) -> float | None:
@@ -250,11 +239,10 @@ def rise(before: Log, after: Log, name: str) -> float | None:
 def wear_points(cycles: Sequence[DriveCycle], before: Log) -> tuple[tuple[float, float], ...]:
     """Cycles done and per cent of the rated life used, the state before the first included."""
     first = cycles[0].number - 1 if cycles else 0
-    readings = [
-        (float(first), before),
-        *((float(cycle.number), cycle.log) for cycle in cycles if cycle.complete),
-    ]
-    return tuple((done, log["percentage_used_pct"]) for done, log in readings if "percentage_used_pct" in log)
+    readings = [(first, before), *((cycle.number, cycle.log) for cycle in cycles if cycle.complete)]
+    return tuple(
+        (float(done), log["percentage_used_pct"]) for done, log in readings if "percentage_used_pct" in log
+    )
 
 
 CONFIDENCE: Final = 0.95
@@ -315,7 +303,7 @@ class LifetimeRun(Struct, frozen=True, dict=True):
         return tuple(cycle for cycle in self.cycles if cycle.complete)
 
     @cached_property
-    def errors(self) -> tuple["FoundErrors", ...]:
+    def errors(self) -> tuple[FoundErrors, ...]:
         """All I/Os that failed, in their order."""
         after = self.conditions.continues
         earlier = [
@@ -373,10 +361,15 @@ class LifetimeRun(Struct, frozen=True, dict=True):
         passed_ns = ns_between(after.written_at, readings[0].read_at)
         return passed_ns if passed_ns >= 0 else None
 
+    @property
+    def wear(self) -> tuple[tuple[float, float], ...]:
+        """Per cent of the rated life used, by cycles done."""
+        return wear_points(self.cycles, self.before)
+
     @cached_property
     def line(self) -> FittedLine | None:
         """The line through the wear after each cycle."""
-        return FittedLine.through(wear_points(self.cycles, self.before))
+        return FittedLine.through(self.wear)
 
     @property
     def forecast(self) -> Crossing | None:
@@ -425,79 +418,4 @@ def read_back(
         p999_ns=times.percentile_ns(_TAIL_PCT) if times.supports(_TAIL_PCT) else None,
         max_ns=read.max_latency_ns,
         errors=sum(errors.count for sample in samples for errors in sample.errors),
-    )
-
-
-def end_verdict(measured: LifetimeRun) -> Verdict:
-    """How far it came and why it ended."""
-    cycles, whole = measured.cycles, measured.whole
-    if not cycles:
-        ended = f"; ended by: {measured.ended_by}" if measured.ended_by else ""
-        return Verdict(f"Lifetime: n/a (no cycle was begun{ended}).", "fail")
-    elapsed_ns = sum(cycle.write.elapsed_ns + cycle.read.elapsed_ns for cycle in cycles)
-    ended_by = measured.ended_by
-    failed = any(cycle.failure for cycle in cycles)
-    reason = f"Ended by: {ended_by}." if ended_by else state_sentence(measured.run.manifest)
-    amount = (
-        f"{measured.written_bytes / TB:,.2f} TB"
-        if measured.written_bytes >= TB
-        else f"{cells.fixed(measured.written_bytes / GB, 1)} GB"
-    )
-    after = measured.conditions.continues
-    numbered = "" if after is None else f" (numbers {cycles[0].number} to {cycles[-1].number})"
-    return Verdict(
-        f"{len(whole)} whole drive cycle{'' if len(whole) == 1 else 's'}{numbered}, {amount} written in "
-        f"{format_duration(elapsed_ns)} with I/O. {reason}",
-        "fail" if failed or not ended_by else "info",
-    )
-
-
-def errors_verdict(measured: LifetimeRun) -> Verdict:
-    """Errors that were found, and whether data was compared."""
-    errors = sum(found.errors.count for found in measured.errors)
-    logs = [cycle.log for cycle in measured.cycles if cycle.log]
-    counted = (
-        logs[-1]["media_errors"] - measured.before["media_errors"]
-        if logs and "media_errors" in logs[-1] and "media_errors" in measured.before
-        else None
-    )
-    own = "not in its log" if counted is None else f"{counted:,.0f}"
-    if measured.conditions.compares:
-        compared = "All reads were compared with what their cycle wrote."
-    elif measured.run.manifest.target.kind is TargetKind.SIMULATED:
-        compared = "No reads were compared: a simulated drive keeps no data."
-    else:
-        compared = "No reads were compared with what was written: the operator switched that off."
-    return Verdict(
-        f"I/Os that failed or returned other data than was written: {errors:,}; media errors counted by the "
-        f"drive: {own}. {compared}",
-        "fail" if errors or counted else "info",
-    )
-
-
-def forecast_verdict(measured: LifetimeRun) -> Verdict:
-    """When the rated life is used up, always as an interval."""
-    points = wear_points(measured.cycles, measured.before)
-    name = "Rated life"
-    after = measured.conditions.continues
-    counted = "" if after is None else f", counted on from {after.run}"
-    if not points:
-        return Verdict(f"{name}: n/a (the drive's log has no share of the rated life).")
-    forecast = measured.forecast
-    if forecast is None:
-        used = points[-1][1]
-        return Verdict(
-            f"{name}: {used:.3g} % used after {points[-1][0]:.0f} cycles{counted}; no forecast "
-            f"({'too few readings' if measured.line is None else 'the wear did not rise'})."
-        )
-    done = points[-1][0]
-    earliest = max(forecast.earliest, done) if points[-1][1] < RATED_LIFE_PCT else forecast.earliest
-    latest = "no upper end" if forecast.latest is None else cells.fixed(forecast.latest, 0)
-    written_tb = forecast.likely * measured.bytes_per_cycle / TB
-    return Verdict(
-        f"{name}: 100 % used after {cells.fixed(forecast.likely, 0)} cycles"
-        f"{counted or ' of this run'} "
-        f"({100 * CONFIDENCE:g} % interval {cells.fixed(earliest, 0)} to {latest}), some {written_tb:,.3g} "
-        f"TB written. Straight line through {len(points)} readings of the drive's log, valid if the drive "
-        "goes on as in these cycles."
     )

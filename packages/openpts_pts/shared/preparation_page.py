@@ -1,6 +1,6 @@
 """The purge and preconditioning report, and the gaps without I/O (PTS 7.3.1, 7.3.2)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import fsum
 from typing import Final
 
@@ -290,7 +290,7 @@ BAR: Final = "Methodology Report (not part of SNIA PTS)"
 NO_STEADY_STATE: Final = "N/A"
 
 
-def methodology(run: Run, title: str, test_rows: Rows, pages: Callable[[], tuple[Page, ...]]) -> Sections:
+def methodology(run: Run, title: str, test_rows: Rows, pages: Callable[[], Iterable[Page]]) -> Sections:
     """The section of the run's test; its header names no specification, ``test_rows`` are ten of its rows."""
     section = TestSection(
         test=run.manifest.conditions.test,

@@ -31,6 +31,7 @@ pytest_plugins = [
     "tests.support.in_memory",
     "tests.support.loop_devices",
     "tests.support.report_fixtures",
+    "tests.support.seconds",
     "tests.data.system_trees",
 ]
 

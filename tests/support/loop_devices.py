@@ -25,18 +25,6 @@ Attach = Callable[..., Path]
 Run = Callable[..., str]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Real I/O meets what else the machine does: a failed assertion counts if it fails again.
-
-    The summary shows the first failure all the same, and after three in a run each counts at once
-    (``--max-suite-reruns``).
-    """
-    again = pytest.mark.flaky(reruns=1, only_rerun=["AssertionError", "TimeoutError", "TimeoutExpired"])
-    for item in items:
-        if item.path.parent == Path(__file__).parent:
-            item.add_marker(again)
-
-
 @pytest.fixture
 def roots() -> SystemRoots:
     return SystemRoots()

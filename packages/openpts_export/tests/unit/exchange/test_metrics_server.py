@@ -110,7 +110,7 @@ def test_open_connections_do_not_hold_up_the_end_of_a_run() -> None:
             held.enter_context(slow_clients(port, MOST_CLIENTS))
             assert "one 1.0" in scraped(port)
             began_s = time.monotonic()
-        assert time.monotonic() - began_s < 5
+        assert time.monotonic() - began_s < 30
 
 
 def test_clients_that_break_off_print_nothing(capfd) -> None:

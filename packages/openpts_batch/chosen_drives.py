@@ -12,14 +12,14 @@ from msgspec.structs import replace
 
 from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import placed_text, read_written, shaped
+from openpts.device.ata_identify import model, serial_number
 from openpts.device.block_device import BlockDevice, device_below, whole_drives
 from openpts.device.guard.claims import NamedFile
+from openpts.device.guard.guard import GuardVerdict, Safety, verdict_on
 from openpts.device.guard.rules import SIGNATURE_RULE, unconfirmed
 from openpts.device.guard.usage import drive_names, inode_name
-from openpts.device.guard.verdict import GuardVerdict, Safety, verdict_on
-from openpts.device.identity.ata_identify import model, serial_number
-from openpts.device.identity.identity import slot
-from openpts.device.link.nearby_cpus import numa_node
+from openpts.device.identity import slot
+from openpts.device.nearby_cpus import numa_node
 from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.did_you_mean import did_you_mean
 from openpts.engine.native import cpu_ns_per_io

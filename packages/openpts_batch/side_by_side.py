@@ -24,7 +24,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.device.link.nearby_cpus import processors_by_node
+from openpts.device.nearby_cpus import processors_by_node
 from openpts.errors import OpenptsError, RecordError
 from openpts.journal import Journal
 from openpts.ownership import new_run_id

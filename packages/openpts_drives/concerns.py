@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.write_cache_control import WRITE_CACHE, cache_still_needed, put_back_write_cache
+from openpts.device.write_cache import WRITE_CACHE, cache_still_needed, put_back_write_cache
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, IoPath
 from openpts.gauge import Gauge

@@ -15,9 +15,8 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice, DeviceKind, device_below
-from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
-from openpts.device.link.pcie import pci_functions
-from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
+from openpts.device.link import hardware_folder, nvme_controller_folder, pci_functions
+from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.errors import TargetError
 from openpts.gauge import Gauge, Growth, Values, known, whole_number
 from openpts.system_files import SystemRoots, read_text

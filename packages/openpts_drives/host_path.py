@@ -9,10 +9,9 @@ from typing import Final
 
 from msgspec import Struct, field
 
+from openpts.device.ata_identify import read_ata_identity
 from openpts.device.block_device import BlockDevice, DeviceKind, whole_drives
-from openpts.device.identity.ata_identify import read_ata_identity
-from openpts.device.identity.interface import hardware_folder
-from openpts.device.link.pcie import link_of, pci_functions
+from openpts.device.link import hardware_folder, link_of, pci_functions
 from openpts.gauge import Gauge, Growth, Values
 from openpts.system_files import SystemRoots
 from openpts.units import GB

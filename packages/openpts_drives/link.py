@@ -6,10 +6,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.device.ata_identify import read_ata_identity
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.identity.ata_identify import read_ata_identity
-from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
-from openpts.device.link.pcie import read_pcie_link
+from openpts.device.link import hardware_folder, nvme_controller_folder, read_pcie_link
 from openpts.system_files import read_text
 
 # 6.0 Gbps of libata, 12.0 Gbit of the SAS transport

@@ -9,15 +9,15 @@ from msgspec import Struct, field
 from openpts.device.block_device import DeviceKind
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive
 from openpts.device.kernel_calls import open_to_ask
-from openpts.device.nvme.nvme_admin import (
+from openpts.device.nvme_admin import (
     NvmeCommandError,
+    NvmeNamespace,
     get_feature,
     identify_controller,
     identify_controller_data,
     identify_namespace,
     set_feature,
 )
-from openpts.device.nvme.nvme_identify import NvmeNamespace
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal

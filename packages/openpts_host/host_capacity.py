@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.claims import find_open_nodes
-from openpts.device.link.nearby_cpus import processors_by_node
+from openpts.device.nearby_cpus import processors_by_node
 from openpts.engine.native import memory_rates
 from openpts.errors import RecordError
 from openpts.ownership import CLAIM_NAME, HOST_FOLDER, RunOwner, host_is_used, host_used, is_locked

@@ -5,9 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
-from openpts.device.link.nearby_cpus import numa_node
-from openpts.device.link.pcie import pci_functions, pcie_link
+from openpts.device.link import hardware_folder, nvme_controller_folder, pci_functions, pcie_link
+from openpts.device.nearby_cpus import numa_node
 from openpts.system_files import SystemRoots, chosen_word, read_lines, read_text
 from openpts.vocabulary.facts import Change, Fact, Facts, Means, Scenario
 from openpts_host.advice.drive import LARGEST_BLOCK_KIB

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from openpts.device.write_cache_control import WRITE_CACHE
+from openpts.device.write_cache import WRITE_CACHE
 from openpts.journal import Entry, Journal
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run

@@ -26,7 +26,7 @@ from openpts.device.purge.purge import purge
 from openpts.device.purge.methods import SanitizeKind
 from openpts_drives.purge.scsi import ScsiFormat
 from openpts_drives.purge.scsi import ScsiSanitize
-from openpts.device.identity.ata_identify import serial_number
+from openpts.device.ata_identify import serial_number
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import PurgeError
 from openpts.journal import Journal

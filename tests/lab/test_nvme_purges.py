@@ -30,7 +30,7 @@ import json, subprocess, sys, threading, time
 from click.testing import CliRunner
 from openpts.cli.main import cli
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.ata_identify import serial_number
+from openpts.device.ata_identify import serial_number
 from openpts.errors import OpenptsError
 from openpts.system_files import SystemRoots
 

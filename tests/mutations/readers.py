@@ -15,7 +15,7 @@ import msgspec
 from openpts._native import Histogram
 from openpts.analysis.latency import encode_counts
 from openpts.cli.main import cli
-from openpts.device.security.security import Level0
+from openpts.device.security import Level0
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.registry import PROCEDURES

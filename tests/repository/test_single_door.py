@@ -34,7 +34,7 @@ OPENS_FOR_WRITING = {
     "openpts/device/guard/guard.py": "drives",
     "openpts/device/targets/scratch_file.py": "files of tests, and of a served drive's contents",
     "openpts/cli/live_outputs.py": "a file of the operator's, to append lines; no block device",
-    "openpts/device/write_cache_control.py": "an attribute of sysfs",
+    "openpts/device/write_cache.py": "an attribute of sysfs",
     "openpts/run_folder_files.py": "new files of a run, a suite or a report, beside their names",
     "openpts_host/setting_file.py": "attributes of sysfs and procfs",
     "openpts/journal.py": "its own entries",
@@ -45,7 +45,7 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "openpts/device/guard/guard.py": "reading to check, writing to hand out",
     "openpts/device/targets/scratch_file.py": "an existing file or a new one",
     "openpts_drives/purge/purge_programs.py": "reading, with or without a claim",
-    "openpts/device/nvme/nvme_admin.py": "the rights of the descriptor that the guard has let through",
+    "openpts/device/nvme_admin.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
     "openpts_compare/selftest/known_delays.py": "a pipe that the engine reads",
@@ -59,7 +59,7 @@ WRITES_TO_DESCRIPTORS = {
     "openpts/device/purge/discard.py": "a target, as its last resort of a purge",
     "openpts_drives/listing/discovery.py": "a pipe",
     "openpts/device/trimmed_reads.py": "marks on a target, within the range of its test",
-    "openpts/device/write_cache_control.py": "an attribute of sysfs",
+    "openpts/device/write_cache.py": "an attribute of sysfs",
     "openpts_host/setting_file.py": "attributes of sysfs and procfs",
     "openpts_check/drivers/appender.py": "appends to a file that the guard has opened",
     "openpts_check/drivers/filer.py": "new files in a folder of its own",
@@ -103,23 +103,22 @@ OPENS_BY_NAME = {
     },
     "a drive, or the file that stands in for one": {
         "openpts/device/guard/guard.py",
-        "openpts/device/identity/identity.py",
+        "openpts/device/identity.py",
         "openpts/device/kernel_calls.py",
         "openpts_drives/mounted/directory.py",
         "openpts_drives/mounted/prepared_drive.py",
-        "openpts/device/nvme/nvme_admin.py",
+        "openpts/device/nvme_admin.py",
         "openpts_drives/purge/purge_programs.py",
         "openpts/device/targets/reading.py",
         "openpts/device/targets/scratch_file.py",
     },
     "attributes of sysfs and procfs, traces of the kernel": {
         "openpts/device/guard/claims.py",
-        "openpts/device/identity/ata_identify.py",
-        "openpts/device/identity/interface.py",
+        "openpts/device/ata_identify.py",
         "openpts_drives/mounted/marked_processes.py",
         "openpts_drives/purge/ata_commands.py",
         "openpts/device/trimmed_reads.py",
-        "openpts/device/write_cache_control.py",
+        "openpts/device/write_cache.py",
         "openpts_host/container.py",
         "openpts_host/memory.py",
         "openpts_host/settings.py",
@@ -204,11 +203,11 @@ MAPS_FOR_READING = {
 SENDS_IOCTLS = {
     "openpts_traces/capture/blktrace.py": "tracing of a device on and off, by a descriptor for reading",
     "openpts/device/kernel_calls.py": "sizes; discard; the state of self-encrypting drives, and their revert",
-    "openpts/device/nvme/nvme_admin.py": "admin commands, status of handles; the namespace's number",
+    "openpts/device/nvme_admin.py": "admin commands, status of handles; the namespace's number",
 }
 CALLS_THE_C_LIBRARY = {
     "openpts/device/kernel_calls.py": "fallocate, statx",
-    "openpts/device/nvme/nvme_admin.py": "buffers for its ioctl",
+    "openpts/device/nvme_admin.py": "buffers for its ioctl",
     "openpts_host/settings.py": "adjtimex, to read",
     "openpts/parent_process.py": "prctl, to end with the process that started it",
 }

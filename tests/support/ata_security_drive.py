@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from openpts.device.ata_identify import parse_ata_information_page
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.ata_identify import parse_ata_information_page
 from openpts.journal import Journal
 from openpts.programs import Reply
 from openpts.system_files import SystemRoots

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme_admin import NvmeController
 from openpts.programs import Reply
 from openpts_drives.purge.nvme_drive import NvmeQuestions
 

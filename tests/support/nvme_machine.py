@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme_admin import NvmeController
 from openpts.device.targets.open_target import OpenTarget
 from openpts.system_files import SystemRoots
 from openpts_drives.purge.nvme_drive import SanitizeAction

@@ -10,9 +10,9 @@ from typing import Final
 
 import pytest
 
+from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.guard import check, open_target
-from openpts.device.identity.ata_identify import serial_number
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import OpenptsError, RefusedError
 from openpts.system_files import SystemRoots

@@ -3,7 +3,7 @@
 import os
 from typing import Final
 
-from openpts.device.link.nearby_cpus import parse_cpu_list
+from openpts.device.nearby_cpus import parse_cpu_list
 from openpts.fields.parsing import refuse
 
 NUMA: Final = "numa"

@@ -14,7 +14,7 @@ from openpts.cli.live_outputs import log_stream
 from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.procedure_options import Choices
 from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
-from openpts.device.guard.verdict import GuardVerdict, verdict_on
+from openpts.device.guard.guard import GuardVerdict, verdict_on
 from openpts.device.targets.target import has_scheme, parse_target
 from openpts.errors import UsageError
 from openpts.planning.dry_run import AssumedDrive, PlannedApply, capture_bytes, record_bytes

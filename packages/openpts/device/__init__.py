@@ -1,4 +1,4 @@
-"""Block devices as sysfs shows them: the write cache, what is sampled, and a folder for each further subject.
+"""Block devices as sysfs and their own commands show them: identity, path, cache, locking, targets, purges.
 
 Knows no test and no engine. Only ``guard/`` opens a device for writing.
 """

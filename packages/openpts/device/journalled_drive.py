@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from openpts.device.ata_identify import model, serial_number
 from openpts.device.block_device import BlockDevice, DeviceKind, all_disks
-from openpts.device.identity.ata_identify import model, serial_number
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 

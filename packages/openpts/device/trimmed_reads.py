@@ -10,11 +10,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.device.ata_identify import VPD_PAGE, read_ata_identity
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity
 from openpts.device.kernel_calls import deallocate, discard
-from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_namespace
-from openpts.device.nvme.nvme_identify import NvmeNamespace
+from openpts.device.nvme_admin import NvmeCommandError, NvmeNamespace, identify_namespace
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import aligned_buffer
 from openpts.errors import RunFailedError, TargetError, failing_as

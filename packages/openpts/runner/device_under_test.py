@@ -12,7 +12,7 @@ from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.target import BlockTarget, FileTarget, has_scheme, parse_target, scheme_of
-from openpts.device.write_cache_control import write_cache_control
+from openpts.device.write_cache import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.journal import Journal

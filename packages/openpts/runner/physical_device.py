@@ -10,18 +10,17 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.usage import owner_note
-from openpts.device.identity.identity import dut_facts
-from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
-from openpts.device.link.nearby_cpus import cpus_near
-from openpts.device.nvme.nvme_admin import open_nvme_generic
+from openpts.device.identity import dut_facts
+from openpts.device.link import kernel_threads_fact, kernel_threads_note
+from openpts.device.nearby_cpus import cpus_near
+from openpts.device.nvme_admin import open_nvme_generic
 from openpts.device.purge.methods import Progress
 from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
 from openpts.device.trimmed_reads import refuse_without_trim, trimmed_reads
-from openpts.device.write_cache import read_write_cache
-from openpts.device.write_cache_control import WriteCacheControl
+from openpts.device.write_cache import WriteCacheControl, read_write_cache
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions

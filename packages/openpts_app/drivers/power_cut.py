@@ -19,8 +19,7 @@ from openpts.device.guard.usage import stored_at
 from openpts.device.journalled_drive import drive_subject, find_drive
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import BlockTarget, FileTarget, Target, parse_target
-from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
-from openpts.device.write_cache_control import write_cache_control
+from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE, write_cache_control
 from openpts.engine.contract import NoSteps
 from openpts.errors import (
     DataLossError,

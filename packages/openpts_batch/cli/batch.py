@@ -20,8 +20,8 @@ from openpts.cli.procedure_options import choices_of, own_words
 from openpts.cli.report import documents_on
 from openpts.cli.run_settings import settings_of
 from openpts.cli.standard_streams import print_document
+from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import BlockDevice, whole_drives
-from openpts.device.identity.ata_identify import serial_number
 from openpts.errors import (
     InterruptedRunError,
     OpenptsError,

@@ -16,8 +16,8 @@ from typing import Final
 import msgspec
 from msgspec import Struct, field, structs
 
+from openpts.device.ata_identify import model, serial_number
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.ata_identify import model, serial_number
 from openpts.errors import (
     FleetError,
     OpenptsError,

@@ -18,7 +18,7 @@ from msgspec import Struct
 from openpts.analysis.drive_work import change, write_amplification
 from openpts.cli.standard_streams import print_document, wrapped
 from openpts.device.block_device import BlockDevice, device_of_mount
-from openpts.device.identity.identity import dut_facts
+from openpts.device.identity import dut_facts
 from openpts.errors import NoVerdictError, TargetError, TraceError, UsageError
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots, printable, read_mounts

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from openpts.device.guard.guard import open_target
-from openpts.device.identity.identity import dut_facts
+from openpts.device.identity import dut_facts
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import TargetError

@@ -18,7 +18,7 @@ from openpts.cli.console import table_console
 from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.standard_streams import print_document
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.verdict import Safety
+from openpts.device.guard.guard import Safety
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots

@@ -5,14 +5,14 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import open_to_ask
-from openpts.device.nvme.nvme_admin import (
+from openpts.device.nvme_admin import (
     NvmeCommandError,
+    NvmeController,
     identify_controller,
     identify_uuid_list,
     read_log,
     read_smart_log,
 )
-from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.vocabulary.facts import SIMULATED_LOG, HealthReading

@@ -8,8 +8,14 @@ Solidigm's drives, whose items are described in their product specifications.
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.device.nvme.nvme_admin import handle_status, identify_namespace, namespace_id, read_log
-from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES, NvmeController
+from openpts.device.nvme_admin import (
+    SMART_LOG_BYTES,
+    NvmeController,
+    handle_status,
+    identify_namespace,
+    namespace_id,
+    read_log,
+)
 
 _GONE: Final = "all its bytes are FFh, which is how a device answers whose link is gone"
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import open_to_ask
-from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller, read_log
+from openpts.device.nvme_admin import NvmeCommandError, identify_controller, read_log
 from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.vocabulary.facts import Fact
 from openpts_drives.health.smartctl import SmartctlError, ask_smartctl

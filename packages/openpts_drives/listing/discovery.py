@@ -21,15 +21,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, whole_drives
-from openpts.device.guard.guard import check_drive, settled
+from openpts.device.guard.guard import GuardVerdict, check_drive, settled
 from openpts.device.guard.rules import SECURITY_RULE, SIGNATURE_RULE, quiet_refusals, recorded_signatures
 from openpts.device.guard.usage import Usage, at_work, read_usage
-from openpts.device.guard.verdict import GuardVerdict
-from openpts.device.identity.identity import drive_facts, identified_controller
-from openpts.device.identity.interface import Media, media
-from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
+from openpts.device.identity import Media, drive_facts, identified_controller, media
+from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import capabilities
-from openpts.device.security.security import Security, read_security
+from openpts.device.security import Security, read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.target import BlockTarget

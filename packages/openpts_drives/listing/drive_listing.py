@@ -5,8 +5,8 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.verdict import GuardVerdict
-from openpts.device.identity.interface import Media
+from openpts.device.guard.guard import GuardVerdict
+from openpts.device.identity import Media
 from openpts.device.purge.methods import Capability, PurgeMethod
 from openpts.vocabulary.facts import Facts, HealthReading, fact_of
 from openpts_drives.link import NegotiatedLink

@@ -12,8 +12,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.device.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.identity.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
 from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import SystemRoots, printable
 from openpts_drives.purge.purge_programs import run_watched

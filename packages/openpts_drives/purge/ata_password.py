@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Final
 
+from openpts.device.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.block_device import BlockDevice, all_disks
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import drive_claimed, read_usage
-from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
 from openpts.device.targets.target import Target
 from openpts.errors import TargetError

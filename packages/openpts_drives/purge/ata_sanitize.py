@@ -8,8 +8,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.device.ata_identify import AtaIdentity
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.ata_identify import AtaIdentity
 from openpts.device.purge.methods import Capability, Progress, SanitizeKind
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as

@@ -5,8 +5,8 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.device.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import OpenptsError, PurgeError, TargetError

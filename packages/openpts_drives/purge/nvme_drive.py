@@ -17,15 +17,16 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import open_to_ask
-from openpts.device.nvme.nvme_admin import (
+from openpts.device.nvme_admin import (
     NvmeCommandError,
+    NvmeController,
+    NvmeNamespace,
     allocated_namespaces,
     identify_controller,
     identify_namespace,
     read_log,
 )
-from openpts.device.nvme.nvme_identify import NvmeController, NvmeNamespace
-from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
+from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import Capability
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as

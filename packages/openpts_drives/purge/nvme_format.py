@@ -5,7 +5,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_identify import NvmeNamespace
+from openpts.device.nvme_admin import NvmeNamespace
 from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as

@@ -8,10 +8,10 @@ from typing import Final, Self
 
 from msgspec import Struct, field
 
+from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.ata_identify import serial_number
-from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
+from openpts.device.nvme_admin import NvmeCommandError
+from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import opal_psid_revert
-from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme_admin import NvmeCommandError
 from openpts.device.purge.methods import Capability, Progress
-from openpts.device.security.security import ENOTSUPP, read_security
+from openpts.device.security import ENOTSUPP, read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.vocabulary.facts import Facts

@@ -21,8 +21,8 @@ from openpts.cli.options import argument, flag, group, option, with_options
 from openpts.cli.standard_streams import print_document
 from openpts.device.guard.guard import open_target
 from openpts.device.guard.usage import owner_note
-from openpts.device.link.kernel_threads import kernel_threads_note
-from openpts.device.link.nearby_cpus import cpus_near
+from openpts.device.link import kernel_threads_note
+from openpts.device.nearby_cpus import cpus_near
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts, open_for_reading
 from openpts.device.targets.target import parse_target

@@ -17,7 +17,7 @@ from openpts.cli.console import table_console
 from openpts.cli.options import argument, flag, option, with_options
 from openpts.cli.standard_streams import print_document
 from openpts.device.block_device import BlockDevice, device_below
-from openpts.device.link.nearby_cpus import parse_cpu_list
+from openpts.device.nearby_cpus import parse_cpu_list
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal

@@ -10,7 +10,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from openpts.device.nvme.nvme_admin import (
+from openpts.device.nvme_admin import (
     NvmeCommandError,
     identify_controller,
     identify_uuid_list,

@@ -8,7 +8,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive
 from openpts.device.kernel_calls import open_to_ask
-from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme_admin import NvmeCommandError
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal
 from openpts.programs import ProgramRunner

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from openpts.device.block_device import DeviceKind
-from openpts.device.nvme.nvme_admin import NvmeCommandError, read_log
+from openpts.device.nvme_admin import NvmeCommandError, read_log
 from openpts.device.targets.open_target import OpenTarget
 from openpts.gauge import Gauge
 from openpts.record.health import DRIVE_POWER

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import BlockDevice, whole_drives
-from openpts.device.identity.ata_identify import serial_number
-from openpts.device.identity.identity import slot
+from openpts.device.identity import slot
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run

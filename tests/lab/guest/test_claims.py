@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from openpts.device.ata_identify import model, serial_number
 from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.guard import check
 from openpts.device.guard.rules import Refusal
-from openpts.device.identity.ata_identify import model, serial_number
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
 from tests.support.running import Running, is_named, running

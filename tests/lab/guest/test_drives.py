@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import whole_drives
-from openpts.device.guard.guard import open_target
-from openpts.device.guard.verdict import Safety
-from openpts.device.identity.ata_identify import serial_number
-from openpts.device.identity.identity import dut_facts
+from openpts.device.guard.guard import Safety, open_target
+from openpts.device.identity import dut_facts
 from openpts.device.purge.purge import purge
 from openpts.device.targets.target import BlockTarget
-from openpts.device.write_cache import read_write_cache
-from openpts.device.write_cache_control import write_cache_control
+from openpts.device.write_cache import read_write_cache, write_cache_control
 from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import Inode, NodeStatus, node_status, share_open_files
-from openpts.device.nvme.nvme_subsystem import namespace_behind, namespaces_of
+from openpts.device.nvme_subsystem import namespace_behind, namespaces_of
 from openpts.errors import TargetError
 from openpts.ownership import NO_OWNER, owned_name, owner_behind
 from openpts.system_files import SystemRoots, printable, read_lines, read_text, unescape_octal

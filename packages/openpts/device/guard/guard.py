@@ -11,10 +11,12 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, number_text
@@ -32,7 +34,7 @@ from openpts.device.guard.rules import (
     unconfirmed,
 )
 from openpts.device.guard.usage import Usage, drive_claimed, file_claimed, read_usage, with_twins
-from openpts.device.security.security import read_security
+from openpts.device.security import read_security
 from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.scratch_file import (
     FileUse,
@@ -289,3 +291,45 @@ def _check_held(fd: int, device: BlockDevice, waived: frozenset[str], roots: Sys
     usage = settled(read_usage(roots), [device])
     refuse(quiet_refusals(device, usage))
     refuse(found for found in _found_on_it(device, usage) if found.rule_id not in waived)
+
+
+class Safety(StrEnum):
+    """Whether the guard would hand out a drive, once it is confirmed."""
+
+    FREE = "free"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+class GuardVerdict(Struct, frozen=True):
+    """``refusals`` are those of the guard's rules; ``reason`` is the first, or why they can't be judged."""
+
+    verdict: Safety
+    reason: str | None
+    refusals: tuple[Refusal, ...]
+
+    @classmethod
+    def of(cls, refusals: tuple[Refusal, ...] = (), unknown: str = "") -> Self:
+        """A refusal that is known outweighs what is ``unknown``."""
+        if refusals:
+            return cls(Safety.REFUSED, str(refusals[0]), refusals)
+        return cls(Safety.UNKNOWN, unknown, ()) if unknown else cls(Safety.FREE, None, ())
+
+    def lines(self) -> Iterator[str]:
+        """All refusals that a run would end with now, each with its remedy."""
+        match self.verdict:
+            case Safety.REFUSED:
+                for refusal in self.refusals:
+                    yield f"guard       a run would be {refusal}"
+            case Safety.UNKNOWN:
+                yield f"guard       unknown: {self.reason}"
+            case Safety.FREE:
+                yield "guard       allows the target as it is now"
+
+
+def verdict_on(target: Target, roots: SystemRoots) -> GuardVerdict:
+    """What the guard would say of a target now, but for the operator's word; opens it for reading at most."""
+    try:
+        return GuardVerdict.of(check(target, roots))
+    except (RefusedError, TargetError) as error:
+        return GuardVerdict.of(unknown=str(error))

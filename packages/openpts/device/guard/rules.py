@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from msgspec import Struct, field
 
+from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import (
     BlockDevice,
     DeviceKind,
@@ -28,9 +29,8 @@ from openpts.device.block_device import (
 )
 from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
 from openpts.device.guard.usage import OWNED_REMEDY, Usage, owner_of_drive
-from openpts.device.identity.ata_identify import serial_number
-from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
-from openpts.device.security.security import read_security
+from openpts.device.nvme_subsystem import NvmeSubsystem
+from openpts.device.security import read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError, failing_as

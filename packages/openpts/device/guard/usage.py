@@ -17,6 +17,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.device.ata_identify import model, serial_number
 from openpts.device.block_device import BlockDevice, DeviceKind, find_mount
 from openpts.device.guard.claims import (
     Claim,
@@ -28,9 +29,8 @@ from openpts.device.guard.claims import (
     kernel_name,
     local_path,
 )
-from openpts.device.identity.ata_identify import model, serial_number
 from openpts.device.kernel_calls import Inode, loop_backing, node_status
-from openpts.device.nvme.nvme_subsystem import NvmeSubsystem, namespaces_of
+from openpts.device.nvme_subsystem import NvmeSubsystem, namespaces_of
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import RefusedError, TargetError
 from openpts.ownership import RunOwner, file_name, holder_of, new_run_id, owned

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.security.security import read_security
+from openpts.device.security import read_security
 from openpts.device.targets.open_target import OpenTarget
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import PluginError, PurgeImpossibleError, RefusedError, UsageError

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.guard.guard import open_target
-from openpts.device.identity.identity import dut_facts
+from openpts.device.identity import dut_facts
 from openpts.device.purge.purge import purge
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.device.write_cache import read_write_cache

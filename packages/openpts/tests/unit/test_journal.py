@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.write_cache_control import WRITE_CACHE
+from openpts.device.write_cache import WRITE_CACHE
 from openpts.journal import Journal, JournalError
 from tests.support.processes import die, dies, living
 

@@ -14,7 +14,7 @@ from msgspec import field
 from openpts.device.block_device import BlockDevice, device_below
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import parse_target
-from openpts.device.write_cache_control import write_cache_control
+from openpts.device.write_cache import write_cache_control
 from openpts.engine.contract import NoSteps
 from openpts.errors import OpenptsError, RecordError, RunFailedError, TargetError, UsageError, failing_as
 from openpts.journal import Journal

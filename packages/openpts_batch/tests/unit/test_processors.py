@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.link.nearby_cpus import parse_cpu_list
+from openpts.device.nearby_cpus import parse_cpu_list
 from openpts.system_files import SystemRoots
 from openpts_batch.side_by_side import ProcessorShares, cpu_list
 

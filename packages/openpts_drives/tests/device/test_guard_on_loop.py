@@ -15,10 +15,9 @@ from openpts import programs
 from openpts.cli.plan import plan_command
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard import guard
-from openpts.device.guard.guard import check, open_target
+from openpts.device.guard.guard import Safety, check, open_target
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
-from openpts.device.guard.verdict import Safety
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openpts.device.ata_identify import parse_identify_words
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.ata_identify import parse_identify_words
 from openpts.device.purge.methods import SanitizeKind
 from openpts.errors import PurgeError
 from openpts.programs import ProgramError, ProgramRunner, Reply

@@ -9,9 +9,9 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.guard.guard import GuardVerdict
 from openpts.device.guard.rules import Refusal
-from openpts.device.guard.verdict import GuardVerdict
-from openpts.device.identity.interface import Media
+from openpts.device.identity import Media
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, HealthReading

@@ -1,6 +1,6 @@
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.verdict import Safety
-from openpts.device.security.security import Level0, Security
+from openpts.device.guard.guard import Safety
+from openpts.device.security import Level0, Security
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import fact_of
 from openpts_drives.listing import discovery as inspect

@@ -9,10 +9,9 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
-from openpts.device.identity.identity import drive_facts
-from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
-from openpts.device.link.pcie import pci_functions
-from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
+from openpts.device.identity import drive_facts
+from openpts.device.link import hardware_folder, nvme_controller_folder, pci_functions
+from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.gauge import Gauge, Values
 from openpts.system_files import SystemRoots
 from openpts_drives.gauges import (

@@ -13,8 +13,12 @@ from msgspec.structs import replace
 
 from openpts import programs
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_identify import SMART_LOG_BYTES, NvmeController, parse_identify_controller
+from openpts.device.nvme_admin import (
+    SMART_LOG_BYTES,
+    NvmeCommandError,
+    NvmeController,
+    parse_identify_controller,
+)
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramMissingError, Reply
 from openpts.system_files import SystemRoots

@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.guard.guard import Safety
 from openpts.device.guard.usage import read_usage
-from openpts.device.guard.verdict import Safety
 from openpts.device.purge.methods import Capability
-from openpts.device.security.security import Level0, Security
+from openpts.device.security import Level0, Security
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots

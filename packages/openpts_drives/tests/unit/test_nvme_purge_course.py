@@ -7,8 +7,7 @@ import pytest
 from msgspec.structs import force_setattr, replace
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_admin import NvmeCommandError, open_nvme_generic
-from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme_admin import NvmeCommandError, NvmeController, open_nvme_generic
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
 from openpts.programs import ProgramError, Reply

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from openpts.device.guard.guard import _waived_rules
 from openpts.device.purge.methods import Capability, choose
 from openpts.device.purge.purge import SampledSectors, purge
-from openpts.device.security.security import Level0, Security
+from openpts.device.security import Level0, Security
 from openpts.errors import PurgeError, PurgeImpossibleError
 from openpts.vocabulary.purge import Consent, PurgeChoice
 from openpts_drives.purge import psid_revert

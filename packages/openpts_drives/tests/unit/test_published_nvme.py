@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pytest
 
-from openpts.device.nvme.nvme_identify import parse_identify_controller
+from openpts.device.nvme_admin import parse_identify_controller
 from openpts_drives.health.nvme_health import parse_smart_log
 from tests.support.published_drives import identify_page, published, smart_page
 

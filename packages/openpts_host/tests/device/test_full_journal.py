@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.write_cache_control import WRITE_CACHE
+from openpts.device.write_cache import WRITE_CACHE
 from openpts.journal import Journal, JournalError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Scenario

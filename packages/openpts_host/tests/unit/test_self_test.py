@@ -7,8 +7,7 @@ from contextlib import contextmanager
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
+from openpts.device.nvme_admin import NvmeCommandError, NvmeController, parse_identify_controller
 from openpts.programs import ProgramRunner, Reply
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Scenario

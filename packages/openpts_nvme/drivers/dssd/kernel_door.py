@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import Final, Self
 
 from openpts.device.kernel_calls import discard, zero_out
-from openpts.device.nvme.nvme_admin import send_admin
-from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
+from openpts.device.nvme_admin import send_admin
+from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots

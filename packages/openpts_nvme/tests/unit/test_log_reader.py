@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_identify import parse_identify_controller
+from openpts.device.nvme_admin import NvmeCommandError, parse_identify_controller
 from openpts_nvme.logs import page as drive
 from openpts_nvme.logs.page import LogReader, declared_logs
 from openpts_nvme.power.drive_report import reported

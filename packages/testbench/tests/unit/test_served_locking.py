@@ -7,7 +7,7 @@ import struct
 
 import pytest
 
-from openpts.device.security.security import Level0
+from openpts.device.security import Level0
 from openpts.errors import UsageError
 from openpts_testbench.served_drive import Access, ServedDrive
 from tests.support.level0_answers import WORDS_OF

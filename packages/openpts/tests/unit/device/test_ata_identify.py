@@ -2,13 +2,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.identity.ata_identify import (
+from openpts.device.ata_identify import (
     AtaIdentity,
     parse_ata_information_page,
     parse_identify_words,
     read_ata_identity,
 )
+from openpts.device.block_device import BlockDevice
 from tests import DATA
 from tests.support.recorded_exchanges import RecordedExchange
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.identity.interface import hardware_folder, host_bus_adapter, interface, media
-from openpts.device.link.pcie import Link, pci_functions, pcie_link
-from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.identity import host_bus_adapter, interface, media
+from openpts.device.link import Link, hardware_folder, pci_functions, pcie_link
+from openpts.device.nvme_admin import NvmeController
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from tests.support.identify_words import set_word

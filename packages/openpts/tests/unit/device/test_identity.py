@@ -2,11 +2,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openpts.device import identity
+from openpts.device.ata_identify import serial_number, unit_serial_number
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity import identity
-from openpts.device.identity.ata_identify import serial_number, unit_serial_number
-from openpts.device.identity.identity import dut_facts
-from openpts.device.nvme.nvme_identify import parse_identify_controller
+from openpts.device.identity import dut_facts
+from openpts.device.nvme_admin import parse_identify_controller
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.link.kernel_threads import kernel_threads, kernel_threads_fact
+from openpts.device.link import kernel_threads, kernel_threads_fact
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS, NO_KERNEL_THREADS
 from openpts.vocabulary.facts import TargetFacts, TargetKind

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.identity import slot
-from openpts.device.link.nearby_cpus import cpus_near, numa_node, parse_cpu_list
+from openpts.device.identity import slot
+from openpts.device.nearby_cpus import cpus_near, numa_node, parse_cpu_list
 from openpts.device.targets.open_target import OpenTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind

@@ -10,18 +10,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.nvme.nvme_admin import (
+from openpts.device.nvme_admin import (
     NvmeCommandError,
+    NvmeController,
     allocated_namespaces,
     identify_controller,
     identify_namespace,
     identify_uuid_list,
+    parse_identify_controller,
     read_log,
     read_smart_log,
     set_volatile_write_cache,
     volatile_write_cache_enabled,
 )
-from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from tests import DATA
 from tests.support.published_drives import captured
 

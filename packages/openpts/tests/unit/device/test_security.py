@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from openpts.device import security
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_admin import NvmeCommandError, NvmeStatusError
-from openpts.device.security import security
-from openpts.device.security.security import Level0, read_security
+from openpts.device.nvme_admin import NvmeCommandError, NvmeStatusError
+from openpts.device.security import Level0, read_security
 from openpts.system_files import SystemRoots
 from tests.support.held_drive import give_node
 from tests.support.level0_answers import (

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.device import trimmed_reads as module
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme_admin import NvmeCommandError
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.trimmed_reads import promise_of, refuse_without_trim, trimmed_reads
 from openpts.errors import RunFailedError, TargetError

@@ -3,8 +3,7 @@ from msgspec.structs import replace
 
 from openpts.device import write_cache
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme_admin import NvmeCommandError, NvmeController
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.write_cache import read_write_cache
 from openpts.system_files import SystemRoots

@@ -10,12 +10,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.device import write_cache, write_cache_control
+from openpts.device import write_cache
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme_admin import NvmeCommandError, NvmeController
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.write_cache_control import (
+from openpts.device.write_cache import (
     WRITE_CACHE,
     WriteCacheControl,
     cache_still_needed,
@@ -39,7 +38,7 @@ def journal(tmp_path, monkeypatch) -> Journal:
 
 
 def control_of(target: OpenTarget, roots: SystemRoots) -> AbstractContextManager[WriteCacheControl]:
-    return write_cache_control.write_cache_control(target, roots, Journal.of_machine())
+    return write_cache.write_cache_control(target, roots, Journal.of_machine())
 
 
 def drive(name: str, roots: SystemRoots) -> OpenTarget:
@@ -70,7 +69,7 @@ def controller(monkeypatch) -> Callable[..., Controller]:
         identity = NvmeController(ver=0x10400, oacs=0, sanicap=0, oncs=0, fna=0, vwc=vwc)
         monkeypatch.setattr(write_cache, "identify_controller", lambda fd: identity)
         monkeypatch.setattr(write_cache, "volatile_write_cache_enabled", lambda fd: found.enabled)
-        monkeypatch.setattr(write_cache_control, "set_volatile_write_cache", found.set)
+        monkeypatch.setattr(write_cache, "set_volatile_write_cache", found.set)
         return found
 
     return install
@@ -113,7 +112,7 @@ def test_what_was_found_first_is_in_the_journal_before_the_change_and_until_it_i
         in_journal.append([(entry.kind, dict(entry.found)) for entry in journal.entries()])
         obey(fd, enabled=enabled)
 
-    monkeypatch.setattr(write_cache_control, "set_volatile_write_cache", note)
+    monkeypatch.setattr(write_cache, "set_volatile_write_cache", note)
     with control_of(drive("nvme0n1", server), server) as cache:
         cache.require(False)
         (entry,) = journal.entries()
@@ -202,7 +201,7 @@ def test_a_mode_page_that_may_not_be_changed_is_told(server, monkeypatch) -> Non
         raise OSError(22, "Invalid argument")
 
     (BlockDevice.of_name("sda", server).folder / CACHE_TYPE).write_text("write back")
-    monkeypatch.setattr(write_cache_control, "_write_attribute", refuse)
+    monkeypatch.setattr(write_cache, "_write_attribute", refuse)
     with control_of(drive("sda", server), server) as cache:
         report = cache.require(False)
     assert report.actual == "WCE"
@@ -269,7 +268,7 @@ def test_a_drive_that_has_gone_is_told_by_its_name(killed, journal, server) -> N
 
 def test_a_cache_that_does_not_come_back_is_an_error(killed, journal, server, monkeypatch) -> None:
     (entry,) = journal.left_behind()
-    monkeypatch.setattr(write_cache_control, "_write_attribute", lambda device, attribute, text: None)
+    monkeypatch.setattr(write_cache, "_write_attribute", lambda device, attribute, text: None)
     with pytest.raises(TargetError, match=r"reads back as WCD .* and was WCE"):
         put_back_write_cache(entry, server, run_program)
 

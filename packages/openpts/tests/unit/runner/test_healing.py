@@ -12,7 +12,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.guard.usage import drive_claimed
 from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
 from openpts.device.targets.target import BlockTarget, FileTarget
-from openpts.device.write_cache_control import WRITE_CACHE
+from openpts.device.write_cache import WRITE_CACHE
 from openpts.errors import OpenptsError, RefusedError, TargetError
 from openpts.journal import Entry, Journal, JournalError
 from openpts.journal_lock import claimed, journal_lock

@@ -8,12 +8,7 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.kernel_calls import opal_flags, open_to_ask
-from openpts.device.nvme.nvme_admin import (
-    NvmeCommandError,
-    NvmeStatusError,
-    identify_controller,
-    security_receive,
-)
+from openpts.device.nvme_admin import NvmeCommandError, NvmeStatusError, identify_controller, security_receive
 from openpts.vocabulary.facts import Fact
 
 LEVEL0_BYTES: Final = 2048

@@ -3,15 +3,16 @@
 import math
 import os
 import secrets
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from enum import StrEnum
+from itertools import product
 from statistics import fmean, stdev
-from typing import IO, Final, Self
+from typing import Final
 
 import click
 from msgspec import Struct, field
+from rich.table import Table
 
 from openpts.analysis.ratio import critical_value
 from openpts.cli.consent_options import ConsentOfOne
@@ -35,7 +36,7 @@ from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, NS_PER_S, NS_PER_US, format_capacity
 from openpts.vocabulary.document import Document
-from openpts.vocabulary.facts import Facts, TargetFacts
+from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
@@ -43,6 +44,10 @@ from openpts_fio.engine.engine import FioEngine, find_fio
 from openpts_fio.engine.job import FioPath
 
 CONFIDENCE: Final = 0.95
+_TICK_S: Final = 0.1
+_STOP_LIMIT_S: Final = 3.0
+_MOST_TIMES: Final = 3
+_PIPE_COLUMNS: Final = 140
 
 
 class Agreement(StrEnum):
@@ -53,65 +58,83 @@ class Agreement(StrEnum):
     UNDECIDED = "undecided"
 
 
-class PairedRatio(Struct, frozen=True):
-    """First figure through second: geometric mean over the pairs, and the ends of its interval.
+class ComparedFigure(Struct, frozen=True):
+    """A figure of both engines as geometric means, and their difference with the ends of its interval.
 
-    Less than two pairs have no interval: it reaches from 0 to infinity.
+    A single pair has no interval: its ratio reaches from 0 to infinity.
     """
 
-    first_mean: float
-    second_mean: float
-    ratio: float
-    low: float
-    high: float
+    native: float
+    fio: float
     pairs: int
+    difference_pct: float
+    low_pct: float
+    high_pct: float
+    agrees: Agreement
 
-    def agrees_within(self, limit_pct: float) -> Agreement:
-        """Yes if the whole interval is within the limit in either direction, no if all of it is outside."""
-        most = 1 + limit_pct / 100
-        if 1 / most <= self.low and self.high <= most:
-            return Agreement.YES
-        if self.high < 1 / most or self.low > most:
-            return Agreement.NO
-        return Agreement.UNDECIDED
+    def cells(self, text: Callable[[float], str]) -> Iterator[str]:
+        """Its columns of the table, the means by ``text``."""
+        ends = ("unknown" if math.isinf(end) else f"{end:+.2f}" for end in (self.low_pct, self.high_pct))
+        yield from (text(self.native), text(self.fio), f"{self.difference_pct:+.2f} %")
+        yield from (f"{' to '.join(ends)} %", self.agrees)
 
 
-def paired_ratio(first: Sequence[float], second: Sequence[float]) -> PairedRatio:
-    """The t interval of the mean logarithm of the pairs' ratios, turned back into a ratio.
+class CheckedStimulus(Struct, frozen=True):
+    """A stimulus, and both of its figures."""
+
+    name: str
+    iops: ComparedFigure
+    mean_latency_ns: ComparedFigure
+
+
+class CrosscheckDocument(Document, frozen=True, kw_only=True, tag="openpts.crosscheck/1"):
+    """Facts of both engines by name, and what they measured."""
+
+    target: str
+    seed: int
+    limit_pct: float
+    confidence: float
+    notes: tuple[str, ...]
+    engines: dict[str, dict[str, str | None]]
+    stimuli: tuple[CheckedStimulus, ...]
+
+    def table(self) -> Table:
+        """A row for each figure of each stimulus."""
+        heads = (">native", ">fio", ">difference", ">95 % interval", f">agrees within {self.limit_pct:g} %")
+        table = table_of("=stimulus", "=figure", *heads)
+        for one in self.stimuli:
+            table.add_row(one.name, "IOPS", *one.iops.cells("{:,.0f}".format))
+            table.add_row("", "mean latency (us)", *one.mean_latency_ns.cells(_us))
+        return table
+
+
+def agreement(low: float, high: float, limit_pct: float) -> Agreement:
+    """Whether all of an interval of ratios is within the limit in either direction, or all of it outside."""
+    most = 1 + limit_pct / 100
+    if 1 / most <= low and high <= most:
+        return Agreement.YES
+    return Agreement.NO if high < 1 / most or low > most else Agreement.UNDECIDED
+
+
+def compared(native: Sequence[float], fio: Sequence[float], limit_pct: float) -> ComparedFigure:
+    """The t interval of the mean logarithm of the pairs' ratios, as ratios of native through fio.
 
     Raises ValueError unless there are as many positive figures on both sides.
     """
-    if len(first) != len(second) or not first or min(*first, *second) <= 0:
+    if len(native) != len(fio) or not native or min(*native, *fio) <= 0:
         raise ValueError("a ratio needs pairs of positive figures")
-    logs = [math.log(a / b) for a, b in zip(first, second, strict=True)]
-    middle = fmean(logs)
-    half = math.inf
+    logs = [math.log(a / b) for a, b in zip(native, fio, strict=True)]
+    middle, half = fmean(logs), math.inf
     if len(logs) > 1:
         half = critical_value(CONFIDENCE, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
-    return PairedRatio(
-        first_mean=_geometric_mean(first),
-        second_mean=_geometric_mean(second),
-        ratio=math.exp(middle),
-        low=math.exp(middle - half),
-        high=math.inf if math.isinf(half) else math.exp(middle + half),
-        pairs=len(logs),
-    )
+    low, high = math.exp(middle - half), math.inf if math.isinf(half) else math.exp(middle + half)
+    means = (math.exp(fmean(math.log(value) for value in values)) for values in (native, fio))
+    differences = (100 * (ratio - 1) for ratio in (math.exp(middle), low, high))
+    return ComparedFigure(*means, len(logs), *differences, agreement(low, high, limit_pct))
 
 
-def alternating_order(stimuli: int, repeats: int) -> Iterator[tuple[int, bool]]:
-    """Which stimulus comes next, and whether the first engine begins: one pair of each, again and again."""
-    for repeat in range(repeats):
-        for stimulus in range(stimuli):
-            yield stimulus, repeat % 2 == 0
-
-
-def _geometric_mean(values: Sequence[float]) -> float:
-    return math.exp(fmean(math.log(value) for value in values))
-
-
-_TICK_S: Final = 0.1
-_STOP_LIMIT_S: Final = 3.0
-_MOST_TIMES: Final = 3
+def _us(latency_ns: float) -> str:
+    return f"{latency_ns / NS_PER_US:,.2f}"
 
 
 class CrosscheckCase(Struct, frozen=True):
@@ -124,101 +147,118 @@ class CrosscheckCase(Struct, frozen=True):
     stimulus: Stimulus
     pinned: bool = False
 
-    @property
-    def writes(self) -> bool:
-        """Whether the case writes or trims, and so needs the operator's consent."""
-        return self.stimulus.changes_target
+
+def _case(
+    name: str, pattern: AccessPattern, size_kib: int, read_pct: int, qd: int, *, pinned: bool = False
+) -> CrosscheckCase:
+    stimulus = Stimulus.of(pattern, size_kib * KIB, read_pct, 1, qd, ActiveRange())
+    return CrosscheckCase(name, stimulus, pinned)
 
 
-class CrosscheckRequest(Struct, frozen=True):
-    """What is compared. ``step`` makes the step of a stimulus; ``io_path`` None: what suits the target."""
+READS: Final = (
+    _case("random-read-4k-qd1", AccessPattern.RANDOM, 4, 100, 1),
+    _case("random-read-4k-qd1-pinned", AccessPattern.RANDOM, 4, 100, 1, pinned=True),
+    _case("random-read-4k-qd32", AccessPattern.RANDOM, 4, 100, 32),
+    _case("sequential-read-128k-qd32", AccessPattern.SEQUENTIAL, 128, 100, 32),
+)
+WRITES: Final = (
+    _case("random-65-35-4k-qd32", AccessPattern.RANDOM, 4, 65, 32),
+    _case("random-write-4k-qd32", AccessPattern.RANDOM, 4, 0, 32),
+    _case("sequential-write-128k-qd32", AccessPattern.SEQUENTIAL, 128, 0, 32),
+)
+CASES: Final = {case.name: case for case in (*READS, *WRITES)}
+
+
+class CrosscheckRequest(Struct, frozen=True, kw_only=True):
+    """What is compared, ``repeats`` pairs of each case; ``io_path`` None: what suits the target."""
 
     target: str
     cases: tuple[CrosscheckCase, ...]
-    step: Callable[[Stimulus], Step]
+    length: Duration
+    ramp_ns: int = 0
     repeats: int
+    limit_pct: float = 3.0
     seed: int
     io_path: IoPath | None = None
     consent: Consent = field(default_factory=Consent)
 
 
-class CrosscheckStarted(Struct, frozen=True):
-    """The native engine and fio are ready; ``notes`` is what bears on the comparison."""
-
-    target: TargetFacts
-    first: Facts
-    second: Facts
-    notes: tuple[str, ...]
-
-
-class PairMeasured(Struct, frozen=True):
-    """One stimulus was measured by both; ``number`` counts pairs from 1."""
-
-    case: CrosscheckCase
-    number: int
-    of: int
-    first: Sample
-    second: Sample
-
-
-CrosscheckEvent = CrosscheckStarted | PairMeasured
-CrosscheckListener = Callable[[CrosscheckEvent], None]
+Log = Callable[[str], None]
 Engines = tuple[Engine, Engine]
 
 
-class StimulusComparison(Struct, frozen=True):
-    """The figures of one stimulus: first engine through second."""
-
-    case: CrosscheckCase
-    iops: PairedRatio
-    mean_latency_ns: PairedRatio
-
-
-def crosscheck(order: CrosscheckRequest, emit: CrosscheckListener) -> list[StimulusComparison]:
+def crosscheck(request: CrosscheckRequest, log: Log) -> CrosscheckDocument:
     """Compare the native engine with fio. Reads need no consent; they cannot write.
 
     Raises OpenptsError; what fio cannot express, and a missing fio, before anything is issued.
     """
-    target, roots = parse_target(order.target), SystemRoots()
+    target, roots = parse_target(request.target), SystemRoots()
     find_fio()
-    writes = any(case.writes for case in order.cases)
+    writes = any(case.stimulus.changes_target for case in request.cases)
     with ExitStack() as stack:
         opened = stack.enter_context(
-            open_target(target, order.consent, roots) if writes else open_for_reading(target, roots)
+            open_target(target, request.consent, roots) if writes else open_for_reading(target, roots)
         )
-        engines = stack.enter_context(_native_and_fio(order, opened, None))
-        first, second = (engine.facts for engine in engines)
-        notes = (*owner_note(opened), *_notes(first, second, opened), *kernel_threads_note(opened, roots))
+        engines = stack.enter_context(_native_and_fio(request, opened, None))
+        native, fio = (engine.facts for engine in engines)
+        notes = (*owner_note(opened), *_notes(native, fio, opened), *kernel_threads_note(opened, roots))
         pinned = engines
-        if any(case.pinned for case in order.cases):
-            cpu = _processor(opened, roots)
-            pinned = stack.enter_context(_native_and_fio(order, opened, cpu))
+        if any(case.pinned for case in request.cases):
+            # the first ones near the target serve most interrupts
+            allowed = os.sched_getaffinity(0)
+            cpu = max(allowed & set(cpus_near(opened, roots)) or allowed)
+            pinned = stack.enter_context(_native_and_fio(request, opened, cpu))
             notes += (f"pinned stimuli are issued by a thread on processor {cpu}",)
-        emit(CrosscheckStarted(opened.facts, first, second, notes))
-        return compare({False: engines, True: pinned}, order, emit)
+        log(f"target    {opened.facts.path}, {format_capacity(opened.facts.user_capacity_bytes)}")
+        for facts in (native, fio):
+            log(f"{facts['engine'].value:<9} by {facts['io_path'].value}")
+        for note in notes:
+            log(f"note      {note}")
+        return CrosscheckDocument(
+            target=opened.facts.path,
+            seed=request.seed,
+            limit_pct=request.limit_pct,
+            confidence=CONFIDENCE,
+            notes=notes,
+            engines={
+                engine: {name: fact.value for name, fact in facts.items()}
+                for engine, facts in (("native", native), ("fio", fio))
+            },
+            stimuli=compare({False: engines, True: pinned}, request, log),
+        )
 
 
 def compare(
-    engines: Mapping[bool, Engines], order: CrosscheckRequest, emit: CrosscheckListener
-) -> list[StimulusComparison]:
+    engines: Mapping[bool, Engines], request: CrosscheckRequest, log: Log
+) -> tuple[CheckedStimulus, ...]:
     """Measure all pairs on two engines, those of pinned stimuli on the two under True.
 
-    Raises RunFailedError if one fails, InterruptedRunError on Ctrl-C.
+    Which engine begins a pair alternates. Raises RunFailedError if one fails, InterruptedRunError on Ctrl-C.
     """
-    pairs: list[list[tuple[Sample, Sample]]] = [[] for _ in order.cases]
+    measured: list[tuple[list[Sample], list[Sample]]] = [([], []) for _ in request.cases]
+    count = request.repeats * len(measured)
+    pairs = product(range(request.repeats), zip(request.cases, measured, strict=True))
     with StopSignals() as stop:
-        for number, (index, first_begins) in enumerate(
-            alternating_order(len(order.cases), order.repeats), start=1
-        ):
-            case = order.cases[index]
-            step = order.step(case.stimulus)
-            samples = {
-                which: _measured(engines[case.pinned][which], step, stop)
-                for which in ((0, 1) if first_begins else (1, 0))
-            }
-            pairs[index].append((samples[0], samples[1]))
-            emit(PairMeasured(case, number, len(order.cases) * order.repeats, samples[0], samples[1]))
-    return [_comparison(case, measured) for case, measured in zip(order.cases, pairs, strict=True)]
+        for number, (repeat, (case, samples)) in enumerate(pairs, start=1):
+            step = Step.of(case.stimulus, request.length, request.ramp_ns)
+            for which in (1, 0) if repeat % 2 else (0, 1):
+                samples[which].append(_measured(engines[case.pinned][which], step, stop))
+            first, second = (of_engine[-1] for of_engine in samples)
+            log(
+                f"{number:>3}/{count} {case.name}: {first.iops:,.0f} and {second.iops:,.0f} IOPS, "
+                f"{_us(first.mean_latency_ns or 0)} and {_us(second.mean_latency_ns or 0)} us"
+            )
+    return tuple(
+        CheckedStimulus(
+            case.name,
+            compared(*([one.iops for one in of_engine] for of_engine in samples), request.limit_pct),
+            compared(
+                *([one.mean_latency_ns or 0.0 for one in of_engine] for of_engine in samples),
+                request.limit_pct,
+            ),
+        )
+        for case, samples in zip(request.cases, measured, strict=True)
+    )
 
 
 def _measured(engine: Engine, step: Step, stop: StopSignals) -> Sample:
@@ -250,33 +290,22 @@ def _measured_once(engine: Engine, step: Step, stop: StopSignals) -> Sample:
     return sample
 
 
-def _comparison(case: CrosscheckCase, pairs: Sequence[tuple[Sample, Sample]]) -> StimulusComparison:
-    first, second = zip(*pairs, strict=True)
-    return StimulusComparison(
-        case,
-        iops=paired_ratio([sample.iops for sample in first], [sample.iops for sample in second]),
-        mean_latency_ns=paired_ratio(_mean_latencies_ns(first), _mean_latencies_ns(second)),
-    )
-
-
-def _mean_latencies_ns(samples: Sequence[Sample]) -> list[float]:
-    return [sample.mean_latency_ns or 0.0 for sample in samples]
-
-
 @contextmanager
-def _native_and_fio(order: CrosscheckRequest, target: OpenTarget, cpu: int | None) -> Iterator[Engines]:
+def _native_and_fio(request: CrosscheckRequest, target: OpenTarget, cpu: int | None) -> Iterator[Engines]:
     """The native engine and fio on the target, their threads on ``cpu`` or where the scheduler puts them."""
-    stimuli = [case.stimulus for case in order.cases]
+    stimuli = [case.stimulus for case in request.cases]
     demand = Demand(
         max(stimulus.tc for stimulus in stimuli),
         max(stimulus.qd for stimulus in stimuli),
         max(stimulus.block_size_bytes for stimulus in stimuli),
     )
-    options = NativeOptions(io_path=order.io_path, cpus=() if cpu is None else (cpu,))
-    native = NativeEngine(target.fd, target.facts, demand, order.seed, options)
+    options = NativeOptions(io_path=request.io_path, cpus=() if cpu is None else (cpu,))
+    native = NativeEngine(target.fd, target.facts, demand, request.seed, options)
     try:
-        path = _fio_path(native.facts["io_path"].value, demand.qd)
-        fio = FioEngine(target.fd, target.facts, order.seed, path, cpu=cpu)
+        path = FioPath.IO_URING
+        if native.facts["io_path"].value == IoPath.SYNC:  # the nearest that fio has
+            path = FioPath.PSYNC if demand.qd == 1 else FioPath.LIBAIO
+        fio = FioEngine(target.fd, target.facts, request.seed, path, cpu=cpu)
         try:
             yield native, fio
         finally:
@@ -285,25 +314,12 @@ def _native_and_fio(order: CrosscheckRequest, target: OpenTarget, cpu: int | Non
         _end(native)
 
 
-def _processor(target: OpenTarget, roots: SystemRoots) -> int:
-    """The last of those near the target that this process may use: the first ones serve most interrupts."""
-    allowed = os.sched_getaffinity(0)
-    return max(allowed & set(cpus_near(target, roots)) or allowed)
-
-
 def _end(engine: Engine) -> None:
     """Stop, and wait until nothing more is issued: the target is closed next, and its claim given up."""
     engine.stop()
     with suppress(EngineStoppedError):
         while engine.poll(_STOP_LIMIT_S) is not None:
             pass
-
-
-def _fio_path(native_path: str | None, most_qd: int) -> FioPath:
-    """The same path as the native engine's, or the nearest that fio has."""
-    if native_path != IoPath.SYNC:
-        return FioPath.IO_URING
-    return FioPath.PSYNC if most_qd == 1 else FioPath.LIBAIO
 
 
 def _notes(first: Facts, second: Facts, target: OpenTarget) -> tuple[str, ...]:
@@ -315,158 +331,6 @@ def _notes(first: Facts, second: Facts, target: OpenTarget) -> tuple[str, ...]:
     if has_unwritten_parts(target):
         notes.append(f"parts of {target.facts.path} were never written: reads of them do not reach the drive")
     return tuple(notes)
-
-
-def _case(
-    name: str, pattern: AccessPattern, block_size_bytes: int, read_pct: int, qd: int, *, pinned: bool = False
-) -> CrosscheckCase:
-    everywhere = ActiveRange()
-    return CrosscheckCase(name, Stimulus.of(pattern, block_size_bytes, read_pct, 1, qd, everywhere), pinned)
-
-
-READS: Final = (
-    _case("random-read-4k-qd1", AccessPattern.RANDOM, 4 * KIB, 100, 1),
-    _case("random-read-4k-qd1-pinned", AccessPattern.RANDOM, 4 * KIB, 100, 1, pinned=True),
-    _case("random-read-4k-qd32", AccessPattern.RANDOM, 4 * KIB, 100, 32),
-    _case("sequential-read-128k-qd32", AccessPattern.SEQUENTIAL, 128 * KIB, 100, 32),
-)
-WRITES: Final = (
-    _case("random-65-35-4k-qd32", AccessPattern.RANDOM, 4 * KIB, 65, 32),
-    _case("random-write-4k-qd32", AccessPattern.RANDOM, 4 * KIB, 0, 32),
-    _case("sequential-write-128k-qd32", AccessPattern.SEQUENTIAL, 128 * KIB, 0, 32),
-)
-CASES: Final = {case.name: case for case in (*READS, *WRITES)}
-
-
-_PIPE_COLUMNS = 140
-
-
-def _event_lines(event: CrosscheckEvent) -> Iterator[str]:
-    """Log lines while it runs."""
-    if isinstance(event, CrosscheckStarted):
-        yield f"target    {event.target.path}, {format_capacity(event.target.user_capacity_bytes)}"
-        for engine in (event.first, event.second):
-            yield f"{engine['engine'].value:<9} by {_path_text(engine)}"
-        yield from (f"note      {note}" for note in event.notes)
-        return
-    first, second = event.first, event.second
-    yield (
-        f"{event.number:>3}/{event.of} {event.case.name}: {first.iops:,.0f} and {second.iops:,.0f} IOPS, "
-        f"{_us(first.mean_latency_ns or 0)} and {_us(second.mean_latency_ns or 0)} us"
-    )
-
-
-def _path_text(engine: Facts) -> str:
-    """How an engine issues I/O."""
-    return str(engine["io_path"].value)
-
-
-def _print_table(stream: IO[str], comparisons: Sequence[StimulusComparison], limit_pct: float) -> None:
-    """A row for each figure of each stimulus; means over the pairs are geometric."""
-    figures = (">native", ">fio", ">difference", ">95 % interval", f">agrees within {limit_pct:g} %")
-    table = table_of("=stimulus", "=figure", *figures)
-    for comparison in comparisons:
-        for stimulus, figure, ratio, text in (
-            (comparison.case.name, "IOPS", comparison.iops, "{:,.0f}".format),
-            ("", "mean latency (us)", comparison.mean_latency_ns, _us),
-        ):
-            means = text(ratio.first_mean), text(ratio.second_mean)
-            table.add_row(stimulus, figure, *means, *_difference(ratio), ratio.agrees_within(limit_pct))
-    console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
-    console.print()
-    console.print(table)
-
-
-def _difference_pct(ratio: float) -> float:
-    """A ratio as the first figure's difference from the second."""
-    return 100 * (ratio - 1)
-
-
-def _difference(ratio: PairedRatio) -> tuple[str, str]:
-    ends = " to ".join(
-        "unknown" if math.isinf(end) else f"{_difference_pct(end):+.2f}" for end in (ratio.low, ratio.high)
-    )
-    return f"{_difference_pct(ratio.ratio):+.2f} %", f"{ends} %"
-
-
-def _us(latency_ns: float) -> str:
-    return f"{latency_ns / NS_PER_US:,.2f}"
-
-
-class ComparedFigure(Struct, frozen=True):
-    """A figure of both engines, and their difference with the ends of its interval."""
-
-    native: float
-    fio: float
-    pairs: int
-    difference_pct: float
-    low_pct: float
-    high_pct: float
-    agrees: Agreement
-
-    @classmethod
-    def of(cls, ratio: PairedRatio, limit_pct: float) -> Self:
-        """Of the pairs of one stimulus."""
-        return cls(
-            native=ratio.first_mean,
-            fio=ratio.second_mean,
-            pairs=ratio.pairs,
-            difference_pct=_difference_pct(ratio.ratio),
-            low_pct=_difference_pct(ratio.low),
-            high_pct=_difference_pct(ratio.high),
-            agrees=ratio.agrees_within(limit_pct),
-        )
-
-
-class CheckedStimulus(Struct, frozen=True):
-    """A stimulus, and both of its figures."""
-
-    name: str
-    iops: ComparedFigure
-    mean_latency_ns: ComparedFigure
-
-
-class CrosscheckDocument(Document, frozen=True, kw_only=True, tag="openpts.crosscheck/1"):
-    """Facts of both engines by name, and what they measured."""
-
-    target: str
-    seed: int
-    limit_pct: float
-    confidence: float
-    notes: tuple[str, ...]
-    engines: dict[str, dict[str, str | None]]
-    stimuli: tuple[CheckedStimulus, ...]
-
-    @classmethod
-    def by(
-        cls,
-        started: CrosscheckStarted,
-        comparisons: Sequence[StimulusComparison],
-        limit_pct: float,
-        seed: int,
-    ) -> Self:
-        """The same as the table."""
-        stimuli = (
-            (
-                one.case.name,
-                ComparedFigure.of(one.iops, limit_pct),
-                ComparedFigure.of(one.mean_latency_ns, limit_pct),
-            )
-            for one in comparisons
-        )
-        return cls(
-            target=started.target.path,
-            seed=seed,
-            limit_pct=limit_pct,
-            confidence=CONFIDENCE,
-            notes=tuple(started.notes),
-            engines={"native": _engine(started.first), "fio": _engine(started.second)},
-            stimuli=tuple(CheckedStimulus(*one) for one in stimuli),
-        )
-
-
-def _engine(facts: Facts) -> dict[str, str | None]:
-    return {name: fact.value for name, fact in facts.items()}
 
 
 @click.command("crosscheck")
@@ -507,30 +371,21 @@ def crosscheck_command(
     interval is within the limit. TARGET is a drive or file:PATH; the program fio is needed.
     """
     cases = tuple(CASES[name] for name in dict.fromkeys(names)) or READS
-    order = CrosscheckRequest(
+    request = CrosscheckRequest(
         target=target,
         cases=(*cases, *(case for case in WRITES if case not in cases)) if writes else cases,
-        step=_step(seconds, ramp),
+        length=Duration.seconds(seconds),
+        ramp_ns=round(ramp * NS_PER_S),
         repeats=repeats,
+        limit_pct=limit_pct,
         seed=secrets.randbits(63) if seed is None else seed,
         io_path=None if io_path is None else IoPath(io_path),
         consent=consent,
     )
-    started: list[CrosscheckStarted] = []
-
-    def on_event(event: CrosscheckEvent) -> None:
-        if isinstance(event, CrosscheckStarted):
-            started.append(event)
-        for line in _event_lines(event):
-            click.echo(line, err=as_json)
-
-    comparisons = crosscheck(order, on_event)
+    document = crosscheck(request, lambda line: click.echo(line, err=as_json))
     if as_json:
-        print_document(CrosscheckDocument.by(started[0], comparisons, limit_pct, order.seed))
+        print_document(document)
     else:
-        _print_table(sys.stdout, comparisons, limit_pct)
-
-
-def _step(seconds: float, ramp_seconds: float) -> Callable[[Stimulus], Step]:
-    ramp_ns = round(ramp_seconds * NS_PER_S)
-    return lambda stimulus: Step.of(stimulus, Duration.seconds(seconds), ramp_ns)
+        console = table_console(pipe_columns=_PIPE_COLUMNS)
+        console.print()
+        console.print(document.table())

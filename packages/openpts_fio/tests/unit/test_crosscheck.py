@@ -1,9 +1,8 @@
-"""The comparison's loop on engines that answer what they are told."""
+"""The comparison's loop on engines that return what a test says."""
 
 import math
 import os
 import signal
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -24,14 +23,12 @@ from openpts_fio.cli.crosscheck import (
     READS,
     WRITES,
     Agreement,
+    ComparedFigure,
     CrosscheckCase,
-    CrosscheckEvent,
     CrosscheckRequest,
-    PairedRatio,
-    PairMeasured,
-    alternating_order,
+    agreement,
     compare,
-    paired_ratio,
+    compared,
 )
 from tests.support.interval_samples import sample_of
 
@@ -84,8 +81,12 @@ class Speed:
         raise AssertionError("who made the engine stops it")
 
 
-def order(cases: tuple[CrosscheckCase, ...] = READS[:1], repeats: int = 4) -> CrosscheckRequest:
-    return CrosscheckRequest("x", cases, lambda stimulus: Step.of(stimulus, Duration(1)), repeats, seed=1)
+def request(
+    cases: tuple[CrosscheckCase, ...] = READS[:1], repeats: int = 4, limit_pct: float = 3
+) -> CrosscheckRequest:
+    return CrosscheckRequest(
+        target="x", cases=cases, length=Duration(1), repeats=repeats, limit_pct=limit_pct, seed=1
+    )
 
 
 def both(first: Speed, second: Speed) -> dict[bool, tuple[Speed, Speed]]:
@@ -93,33 +94,36 @@ def both(first: Speed, second: Speed) -> dict[bool, tuple[Speed, Speed]]:
     return {False: (first, second), True: (first, second)}
 
 
-def ignore(event: CrosscheckEvent) -> None:
+def ignore(line: str) -> None:
     pass
 
 
-def test_the_ratio_is_that_of_the_pairs_and_the_order_alternates() -> None:
+def ratio(figure: ComparedFigure) -> tuple[float, float, float]:
+    """Ratio and the ends of its interval."""
+    percents = (figure.difference_pct, figure.low_pct, figure.high_pct)
+    return tuple(1 + pct / 100 for pct in percents)
+
+
+@pytest.mark.parametrize(("limit_pct", "verdict"), [(3, Agreement.YES), (1, Agreement.NO)])
+def test_the_ratio_is_that_of_the_pairs_and_the_order_alternates(limit_pct, verdict) -> None:
     log: list[str] = []
     # the device slows down by half from pair to pair: in both figures of a pair alike
     first = Speed("A", iter([102_000, 51_000, 25_500, 12_750]), log)
     second = Speed("B", iter([100_000, 50_000, 25_000, 12_500]), log)
-    (comparison,) = compare(both(first, second), order(), ignore)
+    (found,) = compare(both(first, second), request(limit_pct=limit_pct), ignore)
     assert log == ["A", "B", "B", "A", "A", "B", "B", "A"]
-    assert comparison.iops.ratio == pytest.approx(1.02)
-    assert comparison.iops.agrees_within(3) is Agreement.YES
-    assert comparison.iops.agrees_within(1) is Agreement.NO
-    assert comparison.mean_latency_ns.ratio == pytest.approx(1 / 1.02, rel=1e-3)
+    assert found.iops.difference_pct == pytest.approx(2)
+    assert found.iops.agrees is verdict
+    assert found.mean_latency_ns.difference_pct == pytest.approx(100 / 1.02 - 100, rel=1e-2)
 
 
-def test_every_pair_is_told_with_its_stimulus() -> None:
-    events: list[CrosscheckEvent] = []
+def test_a_line_for_each_pair_names_its_stimulus() -> None:
+    lines: list[str] = []
     engines = both(Speed("A", iter([7] * 8), []), Speed("B", iter([9] * 8), []))
-    comparisons = compare(engines, order(READS, repeats=2), events.append)
-    pairs = [event for event in events if isinstance(event, PairMeasured)]
-    assert [(pair.number, pair.of, pair.case.name) for pair in pairs] == [
-        (number, 8, READS[(number - 1) % 4].name) for number in range(1, 9)
-    ]
-    assert all((pair.first.ios, pair.second.ios) == (7, 9) for pair in pairs)
-    assert [comparison.case for comparison in comparisons] == list(READS)
+    found = compare(engines, request(READS, repeats=2), lines.append)
+    starts = [f"{number:>3}/8 {READS[(number - 1) % 4].name}: 7 and 9 IOPS, " for number in range(1, 9)]
+    assert all(line.startswith(start) for line, start in zip(lines, starts, strict=True))
+    assert [one.name for one in found] == [case.name for case in READS]
 
 
 def test_queue_depth_1_is_compared_pinned_and_not() -> None:
@@ -129,20 +133,20 @@ def test_queue_depth_1_is_compared_pinned_and_not() -> None:
     cases = tuple(case for case in READS if case.stimulus.toio == 1)
     assert [case.pinned for case in cases] == [False, True]
     assert cases[0].stimulus == cases[1].stimulus
-    comparisons = compare({False: free, True: pinned}, order(cases, repeats=2), ignore)
+    found = compare({False: free, True: pinned}, request(cases, repeats=2), ignore)
     assert log == ["A", "B", "A pinned", "B pinned", "B", "A", "B pinned", "A pinned"]
-    assert [comparison.iops.ratio for comparison in comparisons] == pytest.approx([7 / 9, 5 / 6])
+    assert [ratio(one.iops)[0] for one in found] == pytest.approx([7 / 9, 5 / 6])
 
 
 def test_a_failure_names_the_engine() -> None:
     bad = Speed("fio-3.33", iter([5]), [], failure=IoFailure("read", 0, 4096, "Input/output error"))
     with pytest.raises(RunFailedError, match=r"fio-3\.33: read failed: Input/output error"):
-        compare(both(Speed("A", iter([5]), []), bad), order(), ignore)
+        compare(both(Speed("A", iter([5]), []), bad), request(), ignore)
 
 
 def test_a_step_without_an_io_compares_nothing() -> None:
     with pytest.raises(RunFailedError, match="completed no I/O of RND 4 KiB 100/0"):
-        compare(both(Speed("A", iter([0]), []), Speed("B", iter([1]), [])), order(), ignore)
+        compare(both(Speed("A", iter([0]), []), Speed("B", iter([1]), [])), request(), ignore)
 
 
 def test_ctrl_c_ends_it() -> None:
@@ -152,7 +156,7 @@ def test_ctrl_c_ends_it() -> None:
             return None
 
     with pytest.raises(InterruptedRunError):
-        compare(both(Interrupting("A", iter([]), []), Speed("B", iter([]), [])), order(), ignore)
+        compare(both(Interrupting("A", iter([]), []), Speed("B", iter([]), [])), request(), ignore)
 
 
 def test_an_engine_that_ends_is_a_failed_run() -> None:
@@ -161,12 +165,12 @@ def test_an_engine_that_ends_is_a_failed_run() -> None:
             raise EngineStoppedError("gone")
 
     with pytest.raises(RunFailedError, match="without a result"):
-        compare(both(Ended("A", iter([]), []), Speed("B", iter([]), [])), order(), ignore)
+        compare(both(Ended("A", iter([]), []), Speed("B", iter([]), [])), request(), ignore)
 
 
 def test_what_is_compared_unasked_only_reads() -> None:
-    assert not any(case.writes for case in READS)
-    assert all(case.writes for case in WRITES)
+    assert not any(case.stimulus.changes_target for case in READS)
+    assert all(case.stimulus.changes_target for case in WRITES)
     assert list(CASES.values()) == [*READS, *WRITES]
 
 
@@ -202,22 +206,21 @@ FIGURES = st.floats(1e-3, 1e9)
 @given(st.lists(st.tuples(FIGURES, FIGURES), min_size=2, max_size=30))
 def test_the_interval_is_that_of_a_paired_t_test_of_logarithms(pairs) -> None:
     first, second = zip(*pairs, strict=True)
-    ratio = paired_ratio(first, second)
+    figure = compared(first, second, 3)
     logs = np.log(first) - np.log(second)
     half = stats.sem(logs) * stats.t.ppf(0.975, len(pairs) - 1)
-    assert math.log(ratio.ratio) == pytest.approx(logs.mean(), abs=1e-9)
-    assert math.log(ratio.low) == pytest.approx(logs.mean() - half, abs=1e-6)
-    assert math.log(ratio.high) == pytest.approx(logs.mean() + half, abs=1e-6)
-    assert ratio.first_mean == pytest.approx(stats.gmean(first))
-    assert ratio.second_mean == pytest.approx(stats.gmean(second))
+    expected = 100 * (np.exp([logs.mean(), logs.mean() - half, logs.mean() + half]) - 1)
+    found = (figure.difference_pct, figure.low_pct, figure.high_pct)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    assert figure.native == pytest.approx(stats.gmean(first))
+    assert figure.fio == pytest.approx(stats.gmean(second))
 
 
 def test_another_implementations_interval_of_one_example() -> None:
     first, second = [101.0, 99.0, 104.0, 100.0], [98.0, 100.0, 99.0, 97.0]
-    ratio = paired_ratio(first, second)
     test = stats.ttest_rel(np.log(first), np.log(second))
     low, high = test.confidence_interval(0.95)
-    assert (ratio.low, ratio.high) == pytest.approx((math.exp(low), math.exp(high)))
+    assert ratio(compared(first, second, 3))[1:] == pytest.approx((math.exp(low), math.exp(high)))
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
@@ -226,7 +229,7 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
     first = 1.02 * drift * random.lognormal(0, 0.02, size=drift.shape)
     second = drift * random.lognormal(0, 0.02, size=drift.shape)
     covered = sum(
-        (ratio := paired_ratio(a, b)).low <= 1.02 <= ratio.high
+        (figure := compared(a, b, 3)).low_pct <= 2 <= figure.high_pct
         for a, b in zip(first.tolist(), second.tolist(), strict=True)
     )
     # 95 % of 4000 with a standard deviation of 14
@@ -234,15 +237,15 @@ def test_the_interval_covers_the_truth_as_often_as_it_says() -> None:
 
 
 def test_one_pair_has_no_interval() -> None:
-    ratio = paired_ratio([100.0], [100.0])
-    assert (ratio.low, ratio.high) == (0, math.inf)
-    assert ratio.agrees_within(3) is Agreement.UNDECIDED
+    figure = compared([100.0], [100.0], 3)
+    assert ratio(figure) == (1, 0, math.inf)
+    assert figure.agrees is Agreement.UNDECIDED
 
 
 @pytest.mark.parametrize(("first", "second"), [([], []), ([1.0], []), ([0.0], [1.0]), ([1.0], [-1.0])])
 def test_what_has_no_ratio(first, second) -> None:
     with pytest.raises(ValueError, match="positive"):
-        paired_ratio(first, second)
+        compared(first, second, 3)
 
 
 @pytest.mark.parametrize(
@@ -257,13 +260,13 @@ def test_what_has_no_ratio(first, second) -> None:
     ],
 )
 def test_the_verdict_is_about_the_whole_interval(low, high, verdict) -> None:
-    assert PairedRatio(1, 1, (low + high) / 2, low, high, 6).agrees_within(3) is verdict
+    assert agreement(low, high, 3) is verdict
 
 
-@given(st.integers(1, 6), st.integers(1, 10))
-def test_each_engine_comes_first_as_often(stimuli, repeats) -> None:
-    order = list(alternating_order(stimuli, repeats))
-    assert Counter(stimulus for stimulus, _ in order) == dict.fromkeys(range(stimuli), repeats)
-    for stimulus in range(stimuli):
-        begins = [first for index, first in order if index == stimulus]
-        assert begins == [repeat % 2 == 0 for repeat in range(repeats)]
+@given(st.integers(1, len(CASES)), st.integers(1, 10))
+def test_each_engine_begins_as_often(stimuli, repeats) -> None:
+    log: list[str] = []
+    most = len(CASES) * 10
+    engines = both(Speed("A", iter([7] * most), log), Speed("B", iter([9] * most), log))
+    compare(engines, request((*READS, *WRITES)[:stimuli], repeats), ignore)
+    assert log[::2] == [name for repeat in range(repeats) for name in "AB"[repeat % 2] * stimuli]

@@ -1,73 +1,28 @@
 """`openpts gate`: runs held against limits, for lines that decide by exit code."""
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 import msgspec
-from msgspec.structs import replace
 
 from openpts.cli.number_types import WithBaseline, baseline_option
 from openpts.cli.options import FILE, NEW_FILE, PATH, argument, flag, group, option, with_options
-from openpts.cli.standard_streams import print_document, print_object, with_controls
+from openpts.cli.standard_streams import print_document, with_controls
 from openpts.errors import LimitError, NoVerdictError, UsageError
-from openpts.record.manifest import Manifest
 from openpts.report.redaction import redacted, redacted_figures
 from openpts.report.sources import run_folders_of
-from openpts.vocabulary.limit import JudgedLimit, Judgement
+from openpts.vocabulary.limit import Judgement
 from openpts_compare.cli.report_files import FileArgs, folder_of_files
-from openpts_compare.gate.documents import (
-    ErrorRates,
-    GateDocument,
-    Power,
-    PowerDocument,
-    PowerOfLimit,
-    gate_report,
-    power_of,
-)
-from openpts_compare.gate.export_files import CaseOutcome, JunitCase, junit_xml, write_export
-from openpts_compare.limits.bound import error_words, judged_figures, limit_line, verdict_line
-from openpts_compare.limits.judge import GateResult, judge
+from openpts_compare.gate.documents import GateDocument, gate_report, power_of
+from openpts_compare.gate.export_files import write_export
+from openpts_compare.limits.bound import limit_line
+from openpts_compare.limits.judge import judge
 from openpts_compare.limits.limits_file import Allowed, LimitSet, gated_runs, parse_limits, read_limits
 from openpts_compare.runs.measured_run import OF_SUBJECTS, MeasuredRun
-
-# A limit without a verdict is not kept: the gate does not pass.
-_OUTCOMES: Final = {
-    Judgement.PASS: CaseOutcome.PASSED,
-    Judgement.FAIL: CaseOutcome.FAILED,
-    Judgement.NO_VERDICT: CaseOutcome.ERROR,
-}
-
-
-def gate_junit(limits: Iterable[JudgedLimit], runs: Sequence[str]) -> bytes:
-    """A ``testcase`` for each limit; ``runs`` are the folders that were judged."""
-    cases = (
-        JunitCase(
-            name=f"{limit.name} {limit.limit}",
-            classname="openpts.gate",
-            time_s=0.0,
-            outcome=_OUTCOMES[limit.judgement],
-            message=limit_line(limit),
-            output=limit_line(limit) if limit.judgement is Judgement.PASS else "",
-        )
-        for limit in limits
-    )
-    return junit_xml("openpts gate", cases, {"runs": "; ".join(runs)})
-
-
-def gate_tap(limits: Sequence[JudgedLimit]) -> Iterator[str]:
-    """Lines of the Test Anything Protocol, version 14."""
-    yield "TAP version 14"
-    yield f"1..{len(limits)}"
-    for number, limit in enumerate(limits, start=1):
-        passed = limit.judgement is Judgement.PASS
-        name = f"{limit.name} {limit.limit}".replace("#", "\\#")
-        yield f"{'ok' if passed else 'not ok'} {number} - {name}"
-        yield f"# {limit_line(limit)}"
-
 
 _OUT = Path("openpts-gate")
 _EXIT_CODES = {
@@ -130,7 +85,11 @@ def gate(  # long: its parameters are the options
     run_folders_of([*runs, *baseline])  # refuses a run that is named twice
     candidates, bases = gated_runs(runs), gated_runs(baseline)
     if power_analysis:
-        _print_power(limits, candidates, bases, as_json=as_json)
+        found = power_of(limits, candidates, bases)
+        if as_json:
+            print_document(found)
+        else:
+            click.echo("\n".join(found.lines()))
         return 0
     if limits is None and not any(run.content.limits for run in candidates):
         _list_measures(candidates, err=as_json)
@@ -139,22 +98,23 @@ def gate(  # long: its parameters are the options
     manifests = [one.run.manifest for one in (*candidates, *bases)]
     report = gate_report(result, candidates, bases, paper=files.paper)
     if files.redact:
-        report, result = redacted(report, manifests), _redacted(result, manifests)
+        report = redacted(report, manifests)
     written = files.written(report, _OUT)
+    document = GateDocument.by(result, candidates, bases, written)
+    if files.redact:  # reasons name folders of runs, and those may name drives
+        (plain,) = redacted_figures([msgspec.to_builtins(document)], manifests)
+        document = msgspec.convert(plain, GateDocument)
     if junit is not None:
-        xml = gate_junit(result.judged, [run.folder for run in candidates])
-        write_export(junit.parent, {junit.name: xml})
+        write_export(junit.parent, {junit.name: document.junit()})
     if as_json:
-        document = msgspec.to_builtins(GateDocument.by(result, candidates, bases, written))
-        print_object(redacted_figures([document], manifests)[0] if files.redact else document)
+        print_document(document)
     elif tap:
-        for line in gate_tap(result.judged):
-            click.echo(line)
+        click.echo("\n".join(document.tap()))
     else:
-        _print(result)
+        _print(document)
         for path in written:
             click.echo(f"report: {path}")
-    return _EXIT_CODES[result.verdict]
+    return _EXIT_CODES[document.verdict]
 
 
 def _refuse_forms(forms: Sequence[str], *, power: bool, as_json: bool) -> None:
@@ -162,12 +122,6 @@ def _refuse_forms(forms: Sequence[str], *, power: bool, as_json: bool) -> None:
         raise UsageError("--tap and --json both write to standard output: give one of them")
     if power and forms:
         raise UsageError(f"--power-analysis gives no verdicts that {forms[0]} could have: leave one out")
-
-
-def _redacted(result: GateResult, manifests: Sequence[Manifest]) -> GateResult:
-    """Reasons name folders of runs, and those may name drives."""
-    plain = redacted_figures(judged_figures(result.judged), manifests)
-    return replace(result, judged=msgspec.convert(plain, tuple[JudgedLimit, ...]))
 
 
 def _limits(path: Path | None, lines: Sequence[str], allow: Sequence[Allowed]) -> LimitSet | None:
@@ -189,54 +143,13 @@ def _list_measures(runs: Sequence[MeasuredRun], *, err: bool) -> None:
             click.echo(f"  {subject}", err=err)
 
 
-def _print(result: GateResult) -> None:
-    for one in result.judged:
+def _print(document: GateDocument) -> None:
+    for one in document.limits:
         word, rest = one.judgement.value, limit_line(one).removeprefix(one.judgement)
         if sys.stdout.isatty():
             click.secho(word, fg=_COLORS[one.judgement], nl=False, file=with_controls(sys.stdout))
         else:
             click.echo(word, nl=False)
         click.echo(f"{rest}{f' [{one.note}]' if one.note else ''}")
-    click.echo(f"{result.verdict.upper()}: {verdict_line(result.judged)}")
-    if any(one.is_relative and one.low is not None for one in result.judged):
-        for text in error_words(result.rule):
-            click.echo(text)
-
-
-def _print_power(
-    limits: LimitSet | None, runs: Sequence[MeasuredRun], baseline: Sequence[MeasuredRun], *, as_json: bool
-) -> None:
-    rule, found = power_of(limits, runs, baseline)
-    if as_json:
-        print_document(PowerDocument(errors=ErrorRates.of(rule), limits=found))
-        return
-    for one in found:
-        for line in _power_lines(one):
-            click.echo(line)
-    for line in error_words(rule):
+    for line in document.summary():
         click.echo(line)
-
-
-def _power_lines(one: PowerOfLimit) -> Sequence[str]:
-    head = f"{one.name} {one.limit}"
-    if one.spread_pct is None:
-        return (f"{head}: {one.reason}",)
-    rounds = "" if one.rounds_spread_pct is None else f", between rounds {one.rounds_spread_pct:.2g} %"
-    return (
-        f"{head}: spread between runs {one.spread_pct:.2g} %{rounds}",
-        *(
-            f"  {power.runs} runs against {power.base_runs}: finds {_change(power.found)} with 95 %, "
-            f"{_apart_words(power)}fails unchanged ones in {power.false_alarm_pct:.2g} %"
-            for power in one.powers
-        ),
-    )
-
-
-def _apart_words(power: Power) -> str:
-    """What is found of sides that were not made in turn."""
-    found = power.found_apart
-    return "" if found is None else f"{100 * (found - 1):+.3g} % if the sides share no session, "
-
-
-def _change(found: float | None) -> str:
-    return "no change" if found is None else f"a change of {100 * (found - 1):+.3g} %"

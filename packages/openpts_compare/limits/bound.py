@@ -1,9 +1,9 @@
 """A limit as an operator writes it: ``iops.rnd-4k-rw0 >= 180 k``, ``lat.rnd-4k-rw0.p99.99 <= +10 %``."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
 from msgspec import Struct
@@ -220,11 +220,24 @@ def judged_figures(judged: Iterable[JudgedLimit]) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(one) for one in judged]
 
 
-def error_words(rule: ErrorRule) -> Iterator[str]:
-    """How often relative limits may be judged wrong."""
-    limits = "1 relative limit" if rule.rows == 1 else f"any of {rule.rows} relative limits"
-    yield (
-        f"{limits}: called failed though kept in at most {100 * rule.false_alarm:g} % of all gates, called "
-        f"passed though not kept in {100 * rule.miss:g} %, over all looks with up to {rule.most_runs} runs, "
-        "if runs are independent repeats"
-    )
+class ErrorRates(Struct, frozen=True):
+    """How often relative limits may be judged wrong, over all looks with up to ``most_runs``."""
+
+    false_alarm_pct: float
+    miss_pct: float
+    most_runs: int
+    relative_limits: int
+
+    @classmethod
+    def of(cls, rule: ErrorRule) -> Self:
+        """Error rates of a rule in per cent."""
+        return cls(100 * rule.false_alarm, 100 * rule.miss, rule.most_runs, rule.rows)
+
+    def __str__(self) -> str:
+        rows = self.relative_limits
+        limits = "1 relative limit" if rows == 1 else f"any of {rows} relative limits"
+        return (
+            f"{limits}: called failed though kept in at most {self.false_alarm_pct:g} % of all gates, called "
+            f"passed though not kept in {self.miss_pct:g} %, over all looks with up to {self.most_runs} "
+            "runs, if runs are independent repeats"
+        )

@@ -7,7 +7,7 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
 from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_compare.limits.bound import error_words, finding, verdict_line
+from openpts_compare.limits.bound import ErrorRates, finding, verdict_line
 from openpts_compare.limits.judge import GateResult, judged_run, stored_limits
 from openpts_compare.limits.limits_file import BaselineRun, stored_baseline
 from openpts_pages import cells
@@ -33,7 +33,8 @@ def limits_page(run: Run, content: ReportContent) -> Page | None:
 
 def error_note(result: GateResult) -> str:
     """How often relative limits may be judged wrong, as the note of a table."""
-    return f"{'. '.join(line[:1].upper() + line[1:] for line in error_words(result.rule))}."
+    text = str(ErrorRates.of(result.rule))
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def verdicts_page(result: GateResult, held: Table | None = None) -> Page:

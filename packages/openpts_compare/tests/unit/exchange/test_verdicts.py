@@ -4,7 +4,8 @@ import pytest
 from junitparser import Error, Failure, TestSuite
 
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_compare.cli.gate import gate_junit, gate_tap
+from openpts_compare.gate.documents import GateDocument
+from openpts_compare.limits.bound import ErrorRates
 from tests import DATA
 
 _XSD = DATA / "interfaces/junit.xsd"
@@ -14,9 +15,17 @@ LIMITS = (
     JudgedLimit("no #throttling", "required", Judgement.NO_VERDICT, "the drive counts none"),
 )
 
+DOCUMENT = GateDocument(
+    verdict=Judgement.FAIL,
+    limits=LIMITS,
+    errors=ErrorRates(5.0, 5.0, 9, 0),
+    runs=("runs/new-1",),
+    baseline=(),
+)
+
 
 def test_junit_has_a_case_for_each_limit() -> None:
-    xml = gate_junit(LIMITS, ["runs/new-1"])
+    xml = DOCUMENT.junit()
     schema = pytest.importorskip("xmlschema").XMLSchema(str(_XSD))
     schema.validate(xml.decode())
     suite = TestSuite.fromstring(xml)
@@ -31,7 +40,7 @@ def test_junit_has_a_case_for_each_limit() -> None:
 
 
 def test_tap_says_what_was_found() -> None:
-    assert list(gate_tap(LIMITS)) == [
+    assert list(DOCUMENT.tap()) == [
         "TAP version 14",
         "1..3",
         "ok 1 - iops.rnd_4_kib_rw0.iops at least 180,000 IOPS",

@@ -27,7 +27,7 @@ from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.verdict import Deviation
 from openpts_compare.cli.gate import _print
-from openpts_compare.gate.documents import power_of
+from openpts_compare.gate.documents import GateDocument, power_of
 from openpts_compare.limits.bound import limit_line
 from openpts_compare.limits.judge import GateResult, judge, judge_finished
 from openpts_compare.limits.limits_file import parse_limits
@@ -336,8 +336,9 @@ def test_the_words_of_all_verdicts(run, snapshot) -> None:
 
 def test_the_power_is_stated_for_each_relative_limit(run, golden) -> None:
     limits = parse_limits(ALLOWED.encode(), "l", [f"{IOPS} >= -3 %", f"{IOPS} <= 1.03 x"])
-    rule, (least, most) = power_of(limits, gated(run, *BASES), ())
-    assert rule.rows == 2
+    found = power_of(limits, gated(run, *BASES), ())
+    least, most = found.limits
+    assert found.errors.relative_limits == 2
     assert [power.runs for power in least.powers] == [3, 5, 7]
     spread = np.log([found.value for each in gated(run, *BASES) if (found := each.find(IOPS))]).std(ddof=1)
     assert least.spread_pct == pytest.approx(100 * spread)
@@ -348,9 +349,9 @@ def test_the_power_is_stated_for_each_relative_limit(run, golden) -> None:
         assert stats.nct.sf(t, 2 * down.runs - 2, shift) == pytest.approx(0.95, abs=1e-5)
         assert down.false_alarm_pct < 0.5
         assert up.found > 1.03
-    _, unnamed = power_of(None, gated(run, *BASES), ())
+    unnamed = power_of(None, gated(run, *BASES), ()).limits
     assert [one.name for one in unnamed][:1] == ["iops.rnd_4_kib_rw0.iops"]
-    _, (alone,) = power_of(parse_limits(b"", "l", [f"{IOPS} >= -3 %"]), gated(run, 1.0), ())
+    (alone,) = power_of(parse_limits(b"", "l", [f"{IOPS} >= -3 %"]), gated(run, 1.0), ()).limits
     assert alone.powers == ()
     assert alone.reason == golden
 
@@ -392,7 +393,8 @@ def test_a_terminal_has_verdicts_in_colors(run, monkeypatch) -> None:
     shown = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", VisibleOutput(Terminal(shown, "utf-8", write_through=True)))
     limits = f'{ALLOWED}limits = [{{ measure = "{IOPS}", at_most = 1, note = "\\u001b[2J" }}]'
-    _print(judge(parse_limits(limits.encode(), "l"), gated(run, 1.0)))
+    runs = gated(run, 1.0)
+    _print(GateDocument.by(judge(parse_limits(limits.encode(), "l"), runs), runs, ()))
     assert shown.getvalue().decode().startswith("\x1b[31mfail\x1b[0m: iops.rnd_4_kib_rw0.iops at most 1 IOPS")
     assert "\x1b[2J" not in shown.getvalue().decode()
 

@@ -128,9 +128,10 @@ def compared(native: Sequence[float], fio: Sequence[float], limit_pct: float) ->
     if len(logs) > 1:
         half = critical_value(CONFIDENCE, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
     low, high = math.exp(middle - half), math.inf if math.isinf(half) else math.exp(middle + half)
-    means = (math.exp(fmean(math.log(value) for value in values)) for values in (native, fio))
-    differences = (100 * (ratio - 1) for ratio in (math.exp(middle), low, high))
-    return ComparedFigure(*means, len(logs), *differences, agreement(low, high, limit_pct))
+    first, second = (math.exp(fmean(math.log(value) for value in values)) for values in (native, fio))
+    difference_pct, *ends_pct = (100 * (ratio - 1) for ratio in (math.exp(middle), low, high))
+    agrees = agreement(low, high, limit_pct)
+    return ComparedFigure(first, second, len(logs), difference_pct, ends_pct[0], ends_pct[1], agrees)
 
 
 def _us(latency_ns: float) -> str:
@@ -248,14 +249,16 @@ def compare(
                 f"{number:>3}/{count} {case.name}: {first.iops:,.0f} and {second.iops:,.0f} IOPS, "
                 f"{_us(first.mean_latency_ns or 0)} and {_us(second.mean_latency_ns or 0)} us"
             )
+
+    def figure(samples: tuple[list[Sample], list[Sample]], of: Callable[[Sample], float]) -> ComparedFigure:
+        native, fio = ([of(sample) for sample in side] for side in samples)
+        return compared(native, fio, request.limit_pct)
+
     return tuple(
         CheckedStimulus(
             case.name,
-            compared(*([one.iops for one in of_engine] for of_engine in samples), request.limit_pct),
-            compared(
-                *([one.mean_latency_ns or 0.0 for one in of_engine] for of_engine in samples),
-                request.limit_pct,
-            ),
+            iops=figure(samples, lambda sample: sample.iops),
+            mean_latency_ns=figure(samples, lambda sample: sample.mean_latency_ns or 0.0),
         )
         for case, samples in zip(request.cases, measured, strict=True)
     )

@@ -1,6 +1,6 @@
 """The report of a load: what each stream of it did, steady state of a job's rounds, limits of a suite."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from msgspec import Struct
@@ -41,8 +41,6 @@ from openpts_pts.shared.steady_state_pages import (
     window_page,
 )
 
-_TITLE: Final = "Workload of a Job File"
-_SUITE_TITLE: Final = "Workloads of a Suite"
 _METRICS: Final[dict[RoundFigure, Metric[HasFigures]]] = {
     RoundFigure.IOPS: IOPS,
     RoundFigure.THROUGHPUT: THROUGHPUT,
@@ -59,157 +57,136 @@ _FAILED: Final = Measure[tuple[JudgedLimit, ...]](
 )
 
 
-def report(run: Run) -> ReportContent:
-    """The test's part of a report, from the samples in the record."""
-    conditions = run.conditions(WorkloadConditions)
-    return _of_suite(run, conditions) if conditions.is_suite else _of_job(run)
+class JobReport(Struct, frozen=True):
+    """The rounds of a job, and their pages."""
 
+    run: Run
+    results: WorkloadResults
 
-def _of_job(run: Run) -> ReportContent:
-    results = results_of(run)
-    return ReportContent(
-        verdicts=(_sentence(results),),
-        measures=tuple(_measures(results)),
-        sections=methodology(run, _TITLE, _test_rows(results), lambda: _pages(run, results)),
-        figures=lambda: _figures(results),
-    )
+    @property
+    def name(self) -> str:
+        """What is tracked."""
+        return tracked_name(self.results.conditions)
 
+    @property
+    def samples(self) -> list[Sample]:
+        """All steps of the window."""
+        return [sample for samples in self.results.of_window for sample in samples]
 
-def results_of(run: Run) -> WorkloadResults:
-    """The rounds of a run, analyzed."""
-    conditions = run.conditions(WorkloadConditions)
-    finished = of_cycle(run.manifest.cycles, 1)
-    steps = run.phase(Phase.ROUND)
-    return analyze(
-        conditions,
-        ((step.place, step.sample) for step in steps),
-        1 + max((step.place.position for step in steps), default=0),
-        finished.outcome.steady_round if finished else None,
-    )
+    @property
+    def first_round(self) -> tuple[Sample, ...]:
+        """Its steps; none where no round was completed."""
+        return self.results.rounds[0] if self.results.rounds else ()
 
+    def verdict(self) -> Verdict:
+        """Whether steady state was reached, and where."""
+        window = self.results.window
+        if self.results.steady:
+            last = window.rounds[-1]
+            text = f"Steady State reached in Round {last} for {self.name}, in Rounds {window.label}."
+            return Verdict(text, "pass")
+        if window.is_full:
+            text = (
+                f"Steady State not reached for {self.name} within {len(self.results.rounds)} Rounds; "
+                f"the last five ({window.label}) are shown."
+            )
+            return Verdict(text, "fail")
+        reason = rounds_reason(self.results)
+        return Verdict(f"Steady State can't be judged: n/a ({reason}).", "fail")
 
-def _times(results: WorkloadResults) -> tuple[StreamTimes, ...]:
-    return stream_times(_of_window(results))
+    def measures(self) -> Iterator[Measured]:
+        """Those of each stream; on the cover those of all together."""
+        results = self.results
+        state = "" if results.steady else "not of steady state"
+        steady = f"reached in Round {results.window.rounds[-1]}" if results.steady else "not reached"
+        found = stream_times(self.samples)
+        for one in found:
+            kinds = COVER_MEASURES if one in whole_of(found) else STREAM_MEASURES
+            yield from measured(kinds, one, Subject(one.name, state=state, steady=steady))
 
-
-def _of_window(results: WorkloadResults) -> list[Sample]:
-    return [sample for samples in results.of_window for sample in samples]
-
-
-def _sentence(results: WorkloadResults) -> Verdict:
-    name, rounds = tracked_name(results.conditions), results.window.rounds
-    if results.steady:
-        text = f"Steady State reached in Round {rounds[-1]} for {name}, in Rounds {results.window.label}."
-        return Verdict(text, "pass")
-    if results.window.is_full:
-        text = (
-            f"Steady State not reached for {name} within {len(results.rounds)} Rounds; "
-            f"the last five ({results.window.label}) are shown."
+    def test_rows(self) -> Rows:
+        """The test's part of the header."""
+        results, first = self.results, self.first_round
+        steps = [sample.step for sample in first]
+        length_ns = sum(sample.elapsed_ns for sample in first)
+        job = results.conditions.job
+        return (
+            ("Data Pattern", "the job's own"),
+            ("AR & Amount", "the job's own"),
+            ("Test Stimulus", job.name if job else "none"),
+            ("Streams", str(len(stream_names(steps)))),
+            ("Steps of a Round", str(len(steps))),
+            ("Total outstanding", str(max((step.toio for step in steps), default=0))),
+            ("Duration of a Round", format_duration(length_ns) if first else "n/a"),
+            ("Tracked", self.name),
+            ("SS Rounds", results.window.label),
+            ("Steady State", "reached" if results.steady else "NOT REACHED"),
         )
-        return Verdict(text, "fail")
-    return Verdict(f"Steady State can't be judged: n/a ({rounds_reason(results)}).", "fail")
 
-
-def _measures(results: WorkloadResults) -> list[Measured]:
-    state = "" if results.steady else "not of steady state"
-    steady = f"reached in Round {results.window.rounds[-1]}" if results.steady else "not reached"
-    found = _times(results)
-    whole = whole_of(found)
-    return [
-        measure
-        for one in found
-        for measure in measured(
-            COVER_MEASURES if one in whole else STREAM_MEASURES,
-            one,
-            Subject(one.name, state=state, steady=steady),
+    def pages(self) -> tuple[Page, ...]:
+        """In their order."""
+        job = self.results.conditions.job
+        rounds = PlotName("workload-rounds", "Plot X-WORKLOAD-1", "Tracked Figure v Round")
+        window = PlotName("workload-window", "Plot X-WORKLOAD-2", "Steady State Measurement Window")
+        streams = PlotName("workload-streams-page", "Plot X-WORKLOAD-3", "Response Times of the Streams")
+        prepared = state_page(self.run, "Purge and Pre-conditioning")
+        if not self.results.rounds or job is None:
+            return (prepared, nothing_page(rounds.id, rounds.title, "no round was completed"))
+        capacity = self.run.manifest.target.user_capacity_bytes
+        of_window = Window(
+            variable=self.name,
+            metric=_METRICS[self.results.conditions.figure],
+            verdict=self.results.verdict,
+            values=self.results.values,
+            reason=rounds_reason(self.results),
+            conditions=f"Job file {job.name}; tracked: {self.name}.",
         )
-    ]
+        return (
+            prepared,
+            self.rounds(rounds),
+            window_page(of_window, window),
+            page(streams, *stream_blocks(streams, self.samples, stream_times(self.samples))),
+            job_page("workload-job", "Job File", self.results.conditions, job, capacity),
+        )
 
+    def rounds(self, name: PlotName) -> Page:
+        """The tracked figure of each round."""
+        results, window = self.results, self.results.window
+        metric, last = _METRICS[results.conditions.figure], len(results.rounds)
+        shown = rows_table(
+            f"{name.id}-values",
+            f"Values plotted: {self.name} of each Round ({metric.unit})",
+            ("Tracked:<0", *round_columns(range(1, last + 1))),
+            ((metric.unit, *map(metric.shown, results.values)),),
+        )
+        label = f"{'Measurement Window' if results.steady else 'Last five Rounds'} {window.label}"
+        verdict = self.verdict()
+        plot = Plot(
+            x=ticks.rounds_axis(last),
+            y=lambda values: ticks.linear_axis(metric.axis_title, 0, max(values)),
+            series=(Series(self.name, "row", (0,), _VALUE_COLOR, emphasis=True),),
+            alt=f"{last} Rounds, from {{low}} to {{high}} {metric.unit}. {verdict.text}",
+            decimals=metric.decimals,
+            bands=(Band("x", window.rounds[0] - 0.5, window.rounds[-1] + 0.5, "window", label),)
+            if window.is_full
+            else (),
+            height_px=height_over_rounds(last),
+        )
+        return page(name, plot.over(name, shown), verdict, shown)
 
-def _test_rows(results: WorkloadResults) -> Rows:
-    conditions, first = results.conditions, results.rounds[0] if results.rounds else ()
-    steps = [sample.step for sample in first]
-    length_ns = sum(sample.elapsed_ns for sample in first)
-    return (
-        ("Data Pattern", "the job's own"),
-        ("AR & Amount", "the job's own"),
-        ("Test Stimulus", conditions.job.name if conditions.job else "none"),
-        ("Streams", str(len(stream_names(steps)))),
-        ("Steps of a Round", str(len(steps))),
-        ("Total outstanding", str(max((step.toio for step in steps), default=0))),
-        ("Duration of a Round", format_duration(length_ns) if first else "n/a"),
-        ("Tracked", tracked_name(conditions)),
-        ("SS Rounds", results.window.label),
-        ("Steady State", "reached" if results.steady else "NOT REACHED"),
-    )
-
-
-def _pages(run: Run, results: WorkloadResults) -> tuple[Page, ...]:
-    job = results.conditions.job
-    rounds = PlotName("workload-rounds", "Plot X-WORKLOAD-1", "Tracked Figure v Round")
-    window = PlotName("workload-window", "Plot X-WORKLOAD-2", "Steady State Measurement Window")
-    streams = PlotName("workload-streams-page", "Plot X-WORKLOAD-3", "Response Times of the Streams")
-    prepared = state_page(run, "Purge and Pre-conditioning")
-    if not results.rounds or job is None:
-        return (prepared, nothing_page(rounds.id, rounds.title, "no round was completed"))
-    capacity = run.manifest.target.user_capacity_bytes
-    return (
-        prepared,
-        _rounds_page(results, rounds),
-        window_page(_window(results), window),
-        page(streams, *stream_blocks(streams, _of_window(results), _times(results))),
-        job_page("workload-job", "Job File", results.conditions, job, capacity),
-    )
-
-
-def _rounds_page(results: WorkloadResults, name: PlotName) -> Page:
-    metric = _METRICS[results.conditions.figure]
-    last, window = len(results.rounds), results.window
-    label = "Measurement Window" if results.steady else "Last five Rounds"
-    shown = rows_table(
-        f"{name.id}-values",
-        f"Values plotted: {tracked_name(results.conditions)} of each Round ({metric.unit})",
-        ("Tracked:<0", *round_columns(range(1, last + 1))),
-        ((metric.unit, *map(metric.shown, results.values)),),
-    )
-    band = Band("x", window.rounds[0] - 0.5, window.rounds[-1] + 0.5, "window", f"{label} {window.label}")
-    plot = Plot(
-        x=ticks.rounds_axis(last),
-        y=lambda values: ticks.linear_axis(metric.axis_title, 0, max(values)),
-        series=(Series(tracked_name(results.conditions), "row", (0,), _VALUE_COLOR, emphasis=True),),
-        alt=f"{last} Rounds, from {{low}} to {{high}} {metric.unit}. {_sentence(results).text}",
-        decimals=metric.decimals,
-        bands=(band,) if window.is_full else (),
-        height_px=height_over_rounds(last),
-    )
-    return page(name, plot.over(name, shown), _sentence(results), shown)
-
-
-def _window(results: WorkloadResults) -> Window:
-    job = results.conditions.job
-    return Window(
-        variable=tracked_name(results.conditions),
-        metric=_METRICS[results.conditions.figure],
-        verdict=results.verdict,
-        values=results.values,
-        reason=rounds_reason(results),
-        conditions=f"Job file {job.name if job else ''}; tracked: {tracked_name(results.conditions)}.",
-    )
-
-
-def _figures(results: WorkloadResults) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
-    job, first = results.conditions.job, results.rounds[0] if results.rounds else ()
-    return {
-        "job": job.name if job else None,
-        "tracked": tracked_name(results.conditions),
-        "rounds": len(results.rounds),
-        "round_seconds": sum(sample.elapsed_ns for sample in first) / NS_PER_S,
-        "values": list(results.values),
-        "steady": results.steady,
-        "window": list(results.window.rounds),
-        "streams": [times_of_stream(found) for found in _times(results)],
-    }
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        results, job = self.results, self.results.conditions.job
+        return {
+            "job": job.name if job else None,
+            "tracked": self.name,
+            "rounds": len(results.rounds),
+            "round_seconds": sum(sample.elapsed_ns for sample in self.first_round) / NS_PER_S,
+            "values": list(results.values),
+            "steady": results.steady,
+            "window": list(results.window.rounds),
+            "streams": [times_of_stream(found) for found in stream_times(self.samples)],
+        }
 
 
 class MeasuredWorkload(Struct, frozen=True):
@@ -226,24 +203,89 @@ class MeasuredWorkload(Struct, frozen=True):
         """The worst verdict of all cycles on each limit."""
         return tuple(map(worst, self.of_cycles))
 
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        return {
+            "name": self.workload.alias,
+            "template": self.workload.template,
+            "streams": [times_of_stream(streams) for streams in self.streams],
+            "limits": [
+                _limit_figures(limit, worst(judged))
+                | {"cycles": [_limit_figures(limit, each) for each in judged]}
+                for limit, judged in zip(self.limits, self.of_cycles, strict=True)
+            ],
+            "unread_targets": list(self.workload.unread),
+        }
 
-def _of_suite(run: Run, conditions: WorkloadConditions) -> ReportContent:
-    suite = conditions.suite
-    found = tuple(_measured(run, conditions))
-    judged = tuple(verdict for one in found for verdict in one.judged)
-    return ReportContent(
-        verdicts=(Verdict(_suite_sentence(found, judged)), *_unread(found)),
-        measures=(_FAILED.of(judged), *_suite_measures(found)),
-        sections=methodology(
-            run, _SUITE_TITLE, _suite_rows(conditions), lambda: _suite_pages(run, conditions, found)
-        ),
-        figures=lambda: {
-            "suite": suite.name,
-            "cycles": conditions.cycles,
-            "workloads": [_suite_figures(one) for one in found],
-        },
-        limits=judged,
-    )
+
+class SuiteReport(Struct, frozen=True):
+    """The workloads of a suite, and their pages."""
+
+    run: Run
+    conditions: WorkloadConditions
+    found: tuple[MeasuredWorkload, ...]
+
+    @property
+    def limits(self) -> tuple[JudgedLimit, ...]:
+        """The worst verdict on each limit of each workload."""
+        return tuple(verdict for one in self.found for verdict in one.judged)
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """What was measured, and which targets were not judged."""
+        count = len(self.limits)
+        limits = f"its {count} limits are on a page of their own" if count else "the suite sets no limits"
+        yield Verdict(f"{format_count(len(self.found), 'workload')} measured; {limits}.")
+        if names := dict.fromkeys(name for one in self.found for name in one.workload.unread):
+            yield Verdict(
+                f"Targets of the suite that openpts does not know, and did not judge: {', '.join(names)}."
+            )
+
+    def measures(self) -> Iterator[Measured]:
+        """How many limits failed, then what all streams of each workload did together."""
+        yield _FAILED.of(self.limits)
+        for one in self.found:
+            for streams in whole_of(one.streams):
+                name = f"{one.workload.alias}: {streams.name}"
+                yield from measured(STREAM_MEASURES, streams, Subject(name, key_of(name)))
+
+    def test_rows(self) -> Rows:
+        """The test's part of the header."""
+        suite = self.conditions.suite
+        return (
+            ("Data Pattern", "the job files' own"),
+            ("AR & Amount", "the job files' own"),
+            ("Test Stimulus", suite.name),
+            ("Workloads", str(len(suite.workloads))),
+            ("Cycles", str(self.conditions.cycles)),
+            ("Preparation", f"{len(suite.preparation)} workloads"),
+            ("Preparation cycles", str(self.conditions.precondition_cycles)),
+            ("Scaled by capacity", "yes" if suite.scales else "no"),
+            ("Limits", str(sum(len(one.limits) for one in suite.workloads))),
+            ("Steady State", NO_STEADY_STATE),
+        )
+
+    def pages(self) -> tuple[Page, ...]:
+        """A page for each workload, then one for each template."""
+        suite, capacity = self.conditions.suite, self.run.manifest.target.user_capacity_bytes
+        pages = [state_page(self.run, "Purge and Preparation")]
+        for number, one in enumerate(self.found, start=1):
+            name = PlotName(f"workload-{number}", f"Plot X-WORKLOAD-{number}", one.workload.alias)
+            missing = None if one.streams else Verdict(f"{one.workload.alias}: n/a (not measured).", "fail")
+            pages.append(page(name, missing, *stream_blocks(name, one.samples, one.streams)))
+        firsts = {one.template: one for one in reversed((*suite.preparation, *suite.workloads))}
+        for number, template in enumerate(sorted(firsts), start=1):
+            job = suite.job(firsts[template], capacity, self.conditions.seed)
+            title = f"Job File {template}, as in {firsts[template].alias}"
+            pages.append(job_page(f"workload-job-{number}", title, self.conditions, job, capacity))
+        return tuple(pages)
+
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        return {
+            "suite": self.conditions.suite.name,
+            "cycles": self.conditions.cycles,
+            "workloads": [one.figures() for one in self.found],
+        }
 
 
 def _measured(run: Run, conditions: WorkloadConditions) -> Iterator[MeasuredWorkload]:
@@ -278,73 +320,6 @@ def _ocp_asks(limit: SuiteLimit) -> str:
     return f"OCP 2.7, META-PERF-2, of trims alone: {asked}"
 
 
-def _suite_sentence(found: Sequence[MeasuredWorkload], judged: Sequence[JudgedLimit]) -> str:
-    limits = f"its {len(judged)} limits are on a page of their own" if judged else "the suite sets no limits"
-    return f"{format_count(len(found), 'workload')} measured; {limits}."
-
-
-def _unread(found: Sequence[MeasuredWorkload]) -> Iterator[Verdict]:
-    if names := dict.fromkeys(name for one in found for name in one.workload.unread):
-        yield Verdict(
-            f"Targets of the suite that openpts does not know, and did not judge: {', '.join(names)}."
-        )
-
-
-def _suite_measures(found: Sequence[MeasuredWorkload]) -> Iterator[Measured]:
-    for one in found:
-        for streams in whole_of(one.streams):
-            name = f"{one.workload.alias}: {streams.name}"
-            yield from measured(STREAM_MEASURES, streams, Subject(name, key_of(name)))
-
-
-def _suite_rows(conditions: WorkloadConditions) -> Rows:
-    suite = conditions.suite
-    return (
-        ("Data Pattern", "the job files' own"),
-        ("AR & Amount", "the job files' own"),
-        ("Test Stimulus", suite.name),
-        ("Workloads", str(len(suite.workloads))),
-        ("Cycles", str(conditions.cycles)),
-        ("Preparation", f"{len(suite.preparation)} workloads"),
-        ("Preparation cycles", str(conditions.precondition_cycles)),
-        ("Scaled by capacity", "yes" if suite.scales else "no"),
-        ("Limits", str(sum(len(one.limits) for one in suite.workloads))),
-        ("Steady State", NO_STEADY_STATE),
-    )
-
-
-def _suite_pages(
-    run: Run, conditions: WorkloadConditions, found: Sequence[MeasuredWorkload]
-) -> tuple[Page, ...]:
-    suite, capacity = conditions.suite, run.manifest.target.user_capacity_bytes
-    pages = [state_page(run, "Purge and Preparation")]
-    for number, one in enumerate(found, start=1):
-        name = PlotName(f"workload-{number}", f"Plot X-WORKLOAD-{number}", one.workload.alias)
-        unmeasured = None if one.streams else Verdict(f"{one.workload.alias}: n/a (not measured).", "fail")
-        pages.append(page(name, unmeasured, *stream_blocks(name, one.samples, one.streams)))
-    firsts = {one.template: one for one in reversed((*suite.preparation, *suite.workloads))}
-    for number, template in enumerate(sorted(firsts), start=1):
-        job = suite.job(firsts[template], capacity, conditions.seed)
-        title = f"Job File {template}, as in {firsts[template].alias}"
-        pages.append(job_page(f"workload-job-{number}", title, conditions, job, capacity))
-    return tuple(pages)
-
-
-def _suite_figures(one: MeasuredWorkload) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
-    return {
-        "name": one.workload.alias,
-        "template": one.workload.template,
-        "streams": [times_of_stream(streams) for streams in one.streams],
-        "limits": [
-            _limit_figures(limit, worst(judged))
-            | {"cycles": [_limit_figures(limit, each) for each in judged]}
-            for limit, judged in zip(one.limits, one.of_cycles, strict=True)
-        ],
-        "unread_targets": list(one.workload.unread),
-    }
-
-
 def _limit_figures(limit: SuiteLimit, judged: JudgedLimit) -> dict[str, Any]:
     return {
         "operation": limit.operation,
@@ -356,3 +331,32 @@ def _limit_figures(limit: SuiteLimit, judged: JudgedLimit) -> dict[str, Any]:
         "verdict": judged.judgement.value,
         "reason": judged.reason or None,
     }
+
+
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the samples in the record."""
+    conditions = run.conditions(WorkloadConditions)
+    if conditions.is_suite:
+        suite = SuiteReport(run, conditions, tuple(_measured(run, conditions)))
+        return ReportContent(
+            verdicts=tuple(suite.verdicts()),
+            measures=tuple(suite.measures()),
+            sections=methodology(run, "Workloads of a Suite", suite.test_rows(), suite.pages),
+            figures=suite.figures,
+            limits=suite.limits,
+        )
+    finished = of_cycle(run.manifest.cycles, 1)
+    steps = run.phase(Phase.ROUND)
+    results = analyze(
+        conditions,
+        ((step.place, step.sample) for step in steps),
+        1 + max((step.place.position for step in steps), default=0),
+        finished.outcome.steady_round if finished else None,
+    )
+    job = JobReport(run, results)
+    return ReportContent(
+        verdicts=(job.verdict(),),
+        measures=tuple(job.measures()),
+        sections=methodology(run, "Workload of a Job File", job.test_rows(), job.pages),
+        figures=job.figures,
+    )

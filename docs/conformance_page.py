@@ -51,8 +51,7 @@ binds a test of the specification, and none counts on the cover of a report.
 - **built in**: the tests named here prove it.
 - **left to the operator**, **outside**, **not met**: the reason is given.
 
-What to type with a paper in hand: [Solidigm](guide-solidigm.md), [TKperf](guide-tkperf.md),
-[LSI](guide-lsi.md), [Hyperstone](guide-hyperstone.md).
+What to type [with a paper in hand](guides.md).
 """
 
 

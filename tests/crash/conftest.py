@@ -1,4 +1,4 @@
-"""Says how often openpts was killed, and where power was cut: the figures of reliability.md."""
+"""Says how often openpts was killed, and where power was cut: the figures of uncertainty.md."""
 
 import pytest
 

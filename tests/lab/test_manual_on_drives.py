@@ -17,8 +17,7 @@ pytestmark = [needs_lab, pytest.mark.slow]
 _TYPED: Final = {
     **dict.fromkeys(("README", "index", "tutorial", "how-to", "purge", "safety", "devices", "doctor"), None),
     "check": {"check"},
-    "capture": {"capture"},
-    "ata-scsi-purge": {"purge"},
+    "traces": {"capture"},
 }
 """Pages, and of those that type much else these commands; most purposes of `check` need a mounted drive."""
 _OF_DRIVES: Final = {"devices", "doctor", "check", "capture", "purge", "plan", "run", "io"}

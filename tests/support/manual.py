@@ -76,6 +76,23 @@ def _behind_prompts(block: Sequence[str]) -> Iterator[str]:
         goes_on = line.endswith("\\") and (goes_on or bool(_PROMPT.match(line)))
 
 
+def section(page: Path, heading: str) -> str:
+    """The text below a heading of a page, up to the next one of its level or above."""
+    found: list[str] = []
+    level, is_code = 0, False
+    for line in page.read_text(encoding="utf-8").splitlines(keepends=True):
+        is_code ^= line.startswith("```")
+        marks = 0 if is_code else len(line) - len(line.lstrip("#"))
+        if level and 0 < marks <= level:
+            break
+        if level:
+            found.append(line)
+        elif marks and line[marks:].strip() == heading:
+            level = marks
+    assert level, f"{page.name} has no heading {heading!r}"
+    return "".join(found)
+
+
 def files_of(page: Path) -> dict[str, str]:
     """Settings and job files that a page shows, each under the last name of such a file before it."""
     text = page.read_text(encoding="utf-8")

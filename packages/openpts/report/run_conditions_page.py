@@ -54,7 +54,7 @@ def host_limit_blocks(run: Run) -> tuple[Block, ...]:
         "What told it:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
         "Longest from:<1.6",
         (_row(run, reported, start_ns, judged_ns) for reported in _told(pairs)),
-        note="A second is marked by what was sampled in it; host-limits.md of the manual has the rules. "
+        note="A second is marked by what was sampled in it; telemetry.md of the manual has the rules. "
         "Several may mark the same second. First: since the first step.",
     )
 

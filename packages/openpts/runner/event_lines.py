@@ -225,7 +225,7 @@ class StepFinishedLine(_Line, frozen=True, kw_only=True, tag="step_finished"):
 class HostLimitedLine(_Line, frozen=True, kw_only=True, tag="host_limited"):
     """The host, and not the drive, was the limit in intervals of a step.
 
-    host-limits.md of the manual says how it is judged. Written some seconds after the step has ended.
+    telemetry.md of the manual says how it is judged. Written some seconds after the step has ended.
 
     ``limited_ns`` has the time by part of the host, which may overlap: processor, link, heat, memory.
     ``judged_ns`` is how much of the step was sampled, ``evidence`` what shows it, in words.

@@ -77,7 +77,7 @@ class FleetHosts(Document, frozen=True, kw_only=True, tag="openpts.fleet-hosts/1
 def fleet() -> None:
     """Run tests on the drives of other hosts by Slurm, each at most once.
 
-    The fleet file names hosts and slots; see fleet.md of the manual. A run has an ID of its own: however
+    The fleet file names hosts and slots; see many-drives.md. A run has an ID of its own: however
     often it is submitted, it is carried out once, and what the host has on its disk decides how it ended.
     """
 

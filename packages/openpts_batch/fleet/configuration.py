@@ -112,7 +112,7 @@ def read_fleet(path: Path = FLEET_FILE) -> Fleet:
     """Read a fleet file. Raises UsageError with the place of everything that is wrong."""
     if not os.path.lexists(path):
         raise UsageError(
-            f"there is no fleet file {path}: name one with --fleet; fleet.md of the manual has an example"
+            f"there is no fleet file {path}: name one with --fleet; many-drives.md has an example"
         )
     return parse_fleet(read_written(path, _MOST_KIB, "fleet file"), str(path))
 

@@ -219,7 +219,7 @@ def _name(run_id: str) -> str:
 
 
 _TO_STOP_S: Final = 45.0
-"""What a run gets to end its load and close its record: less than KillWait in fleet.md of the manual."""
+"""What a run gets to end its load and close its record: less than KillWait in many-drives.md."""
 _TO_DIE_S: Final = 15.0
 _POLL_S: Final = 0.1
 _FILE: Final = "file:"

@@ -21,7 +21,7 @@ from tests import ROOT
 BATCH: Final = ROOT / "packages" / "openpts_batch" / "docs"
 PAGES: Final[dict[str, tuple[Path, Callable[[Path], Any]]]] = {
     "drives": (BATCH / "many-drives.md", read_drives),
-    "fleet": (BATCH / "fleet.md", read_fleet),
+    "fleet": (BATCH / "many-drives.md", read_fleet),
     "limits": (ROOT / "packages/openpts_compare/docs/gate.md", read_limits),
 }
 WRONG: Final = {

@@ -1,7 +1,7 @@
 """Records that were edited by hand, each so that no checksum and no sum tells it.
 
 What physics, the stimuli, the test's script or the rules of the ledger forbid is refused, by the report or by
-`verify` at the latest; the rest is what reliability.md says that only a signature can find.
+`verify` at the latest; the rest is what uncertainty.md says that only a signature can find.
 """
 
 import re
@@ -23,11 +23,12 @@ from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.report.sources import read_for_report
 from openpts_compare.record_check import check_record
 from tests import DATA, ROOT
+from tests.support import manual
 from tests.support.shortened_runs import SMALL, shortened_run
 from tests.support.stream_runs import measured, stored
 from tests.support.streams import BESIDE
 
-RELIABILITY = ROOT / "packages/openpts/docs/reliability.md"
+RELIABILITY = ROOT / "packages/openpts/docs/uncertainty.md"
 
 # lat: one I/O at a time; qos and trim: two streams side by side, planned and not
 ROUND = "step_id = (SELECT min(step_id) + 1 FROM step WHERE part = 'round')"
@@ -440,6 +441,8 @@ def test_imported_results_pass(tmp_path, name) -> None:
 
 def test_the_page_on_reliability_lists_what_only_a_signature_can_find() -> None:
     told = re.findall(
-        r"^- (.+?)[.;]?$", RELIABILITY.read_text().split("Only a signature finds", 1)[1], re.MULTILINE
+        r"^- (.+?)[.;]?$",
+        manual.section(RELIABILITY, "Reliability").split("Only a signature finds", 1)[1],
+        re.MULTILINE,
     )
     assert told == [name for name, edit in EDITS.items() if not edit.reason]

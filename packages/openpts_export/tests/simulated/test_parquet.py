@@ -18,7 +18,6 @@ from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
 import openpts
-from docs.schema_files import TABLES
 from openpts.analysis.latency import LatencyDistribution
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
@@ -31,12 +30,15 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, People
 from openpts.vocabulary.sample import NOTHING, Interval
 from openpts_export.export import columns_of_tables, write_tables
+from tests import ROOT
 from tests.support.busy_host import SAMPLED, end_s, on_a_host
 from tests.support.frame_rows import as_rows
 from tests.support.killed_run import ordered
 from tests.support.made_up_run import made_up_run
+from tests.support.manual import section
 from tests.support.stream_runs import measured, stored
 
+MANUAL = ROOT / "packages/openpts/docs/python.md"
 KEY = "rnd_4_kib_rw0.art"
 DRIVES = tuple(
     f"sim:{name}?capacity=1GB&seed={seed}" for name in ("enterprise-tlc", "mlc") for seed in (1, 2)
@@ -96,8 +98,7 @@ def lab(runs: list[Run], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def asked(heading: str, lab: Path) -> list[dict[str, Any]]:
     """The answer to the query below a heading of the page."""
-    page = TABLES.with_name("parquet.md").read_text(encoding="utf-8")
-    sql = page.split(f"## {heading}\n")[1].split("```sql\n")[1].split("```")[0]
+    sql = section(MANUAL, heading).split("```sql\n")[1].split("```")[0]
     found = duckdb.sql(sql.replace("'lab/", f"'{lab}/"))
     return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
 

@@ -20,7 +20,7 @@ from tests.support.drawn_pages import drawn_page
 from tests.support.encoded_pages import encode
 
 _PAGES = 60
-_MANUAL = ROOT / "packages/openpts_drives/docs/health.md"
+_MANUAL = ROOT / "packages/openpts_drives/docs/devices.md"
 _SHIM = ROOT / "tests/support/nvme_pages.c"
 
 pytestmark = pytest.mark.skipif(

@@ -11,18 +11,19 @@ import pytest
 import yaml
 
 from tests import ROOT
+from tests.support.manual import section
 from tests.support.openpts_process import openpts
 
-DOCS: Final = ROOT / "docs"
+GUIDES: Final = ROOT / "docs/guides.md"
 _FILE: Final = re.compile(r"`([\w-]+\.toml)`[^\n]*:\n\n```toml\n(.*?)```", re.DOTALL)
 _COMMAND: Final = re.compile(r"^    openpts ((?:.*\\\n)*.*)$", re.MULTILINE)
 
 
 class Followed:
-    """A page whose files were written and whose commands were run, in their order, in a folder."""
+    """A section whose files were written and whose commands were run, in their order, in a folder."""
 
-    def __init__(self, page: str, folder: Path) -> None:
-        self.text = (DOCS / page).read_text(encoding="utf-8")
+    def __init__(self, heading: str, folder: Path) -> None:
+        self.text = section(GUIDES, heading)
         self.folder = folder
         self.printed: dict[str, str] = {}
         for name, content in _FILE.findall(self.text):
@@ -75,7 +76,7 @@ SOLIDIGM: Final = {"benchmarks-1": "peak", "benchmarks-2": "low", "benchmarks-3"
 
 @pytest.mark.slow
 def test_the_solidigm_guide(tmp_path: Path) -> None:
-    page = Followed("guide-solidigm.md", tmp_path)
+    page = Followed("Solidigm's guide", tmp_path)
     paper = page.page_table("Section 5.2")
     for at, run in ((0, "p41-512gb"), (2, "p41-1tb")):
         passes = page.rows(run, *(f"{id_}-definition-passes" for id_ in SOLIDIGM))
@@ -103,14 +104,14 @@ def columns(page: Followed, head: str) -> Iterator[tuple[str, tuple[tuple[str, s
         yield name, tuple(zip(cells[::2], cells[1::2], strict=True))
 
 
-TKPERF: Final = yaml.safe_load((DOCS.parent / "tests/data/published/tkperf.yaml").read_text(encoding="utf-8"))
+TKPERF: Final = yaml.safe_load((ROOT / "tests/data/published/tkperf.yaml").read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow
 @pytest.mark.proves("TKP-SET-02", "TKP-SS-04", "TKP-IOPS-02..08", "TKP-TP-01..04", "TKP-LAT-01..04")
 @pytest.mark.proves("TKP-WSAT-01..03")
 def test_the_report_of_tkperf(tmp_path: Path) -> None:
-    page = Followed("guide-tkperf.md", tmp_path)
+    page = Followed("A report of TKperf", tmp_path)
     report = json.loads((tmp_path / "p4610/report-short.json").read_text(encoding="utf-8"))
     tables = {table["id"]: table for table in _tables(report)}
 
@@ -152,7 +153,7 @@ def test_the_report_of_tkperf(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.proves("HYP-SUS-01..05", "HYP-FILL-01..02", "HYP-LIFE-01", "HYP-LIFE-04", "HYP-TMP-01")
 def test_the_talk_of_hyperstone(tmp_path: Path) -> None:
-    page = Followed("guide-hyperstone.md", tmp_path)
+    page = Followed("Hyperstone's talk", tmp_path)
     names = ("hy1", "hy2", "device4")
     key_values = [
         {row["cells"][0]["text"]: row["cells"][1]["text"] for row in page.tables(name)["summary"]["rows"]}
@@ -194,7 +195,7 @@ def test_the_talk_of_hyperstone(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.proves("LSI-ENT-01", "LSI-PRE-01..05", "LSI-PROC-02..06")
 def test_the_deck_of_lsi(tmp_path: Path) -> None:
-    page = Followed("guide-lsi.md", tmp_path)
+    page = Followed("LSI's deck", tmp_path)
     tables = page.tables("lsi-states")
     elapsed = [row["head"]["value"] for row in tables["precon-time-values"]["rows"] if _is_fresh(row)]
     fills = [row["head"]["value"] for row in tables["precon-fills-values"]["rows"] if _is_fresh(row)]

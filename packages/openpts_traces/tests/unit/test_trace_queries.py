@@ -1,4 +1,4 @@
-"""The queries of trace-queries.md, on traces whose content is known."""
+"""The queries of traces.md, on traces whose content is known."""
 
 import re
 from pathlib import Path
@@ -10,8 +10,9 @@ import pytest
 from openpts_traces.treatment import Input, OpenOptions, ReadOptions, write
 from tests import ROOT
 from tests.support.made_traces import record
+from tests.support.manual import section
 
-PAGE = (ROOT / "packages/openpts_traces/docs/trace-queries.md").read_text(encoding="utf-8")
+PAGE = section(ROOT / "packages/openpts_traces/docs/traces.md", "Questions to a trace, in SQL")
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
 (MAP,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
 GIB = 2**30

@@ -28,6 +28,7 @@ from openpts.vocabulary.stimulus import ActiveRange, BlockSize, Zone, Zones
 from openpts_pts.conformance.catalogue import PTS
 from tests import ROOT
 from tests.support.changed_values import changed_value
+from tests.support.manual import section
 
 TOML = """\
 class = "client"
@@ -264,7 +265,7 @@ def test_complaints_come_in_the_order_of_the_file() -> None:
 
 
 def test_the_examples_of_the_manual_are_true() -> None:
-    manual = (ROOT / "packages/openpts/docs/parameters.md").read_text()
+    manual = section(ROOT / "packages/openpts/docs/plan.md", "Parameters and plan files")
     toml, purpose = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
     (yaml,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
     (said,) = re.findall(r"openpts: plan\.toml(.*)", manual)

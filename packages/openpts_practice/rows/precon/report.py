@@ -3,236 +3,129 @@
 Implements: LSI-PRE-01 to 05, LSI-ENT-01, LSI-PROC-02 to 06.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from itertools import count
-from typing import Any, Final
+from typing import Any
 
-from openpts.analysis.minutes import whole_minutes
-from openpts.procedures.kit.content import IOPS, OVER_FILLS, Curve, ReportContent, repeat_figures
+from msgspec import Struct
+
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.record.reader import Run
-from openpts.units import NS_PER_S
-from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
-from openpts_pages.model import Block, Page, Verdict
+from openpts_pages.kit import PlotName, page, rows_table
+from openpts_pages.model import Column, Page, Verdict
 from openpts_pages.texts import capitalised
-from openpts_practice.rows import BenchmarkProfile
 from openpts_practice.rows.conditions import free_space_words
-from openpts_practice.rows.precon import DriveState, PreconConditions
-from openpts_practice.rows.precon.pages import (
-    course_pages,
-    course_verdicts,
-    definition_pages,
-    entropy_page,
-    rows_pages,
-)
-from openpts_practice.rows.precon.states import (
-    STATES,
-    Comparison,
-    CourseResults,
-    comparisons_of,
-    counting_state,
-    loss_of,
-)
-from openpts_practice.rows.tables import cover_rows, row_measure, spread_verdicts, times_of
+from openpts_practice.rows.precon import PreconConditions
+from openpts_practice.rows.precon.courses import steady_text
+from openpts_practice.rows.precon.pages import Comparison
+from openpts_practice.rows.precon.states import STATES, counting_state
 from openpts_pts.shared.preparation_page import conditioning_tables, methodology, purge_verdicts, purges_table
 
-_TITLE: Final = "Preconditioning Comparison"
+
+class PreconReport(Struct, frozen=True):
+    """What a run measured: a comparison for each level of entropy, or one; a method for each page of all."""
+
+    run: Run
+    conditions: PreconConditions
+    comparisons: tuple[Comparison, ...]
+
+    @classmethod
+    def of(cls, run: Run) -> "PreconReport":
+        """What was measured, from the record."""
+        conditions = run.conditions(PreconConditions)
+        levels: tuple[float | None, ...] = conditions.entropies_pct or (None,)
+        return cls(run, conditions, tuple(Comparison.of(run, conditions, level) for level in levels))
+
+    def pages(self) -> Iterator[Page]:
+        """What was done before, each level, all levels, and what the rows are."""
+        numbers = count(1)
+        yield self.preparation()
+        for one in self.comparisons:
+            yield from one.course_pages(numbers)
+            yield from one.rows_pages(numbers)
+        if len(self.comparisons) > 1:
+            yield self.by_entropy()
+        yield from self.comparisons[0].definition_pages()
+
+    def preparation(self) -> Page:
+        """The purge that each state begins with, and what was written to make or restore it."""
+        name = PlotName("precon-preparation", "", "Purge and Conditioning of Each State")
+        made = Verdict(
+            "FOB: purge, a test file for the rows that read. After SEQ: purge, sequential conditioning. "
+            "After RND: purge, random writes until steady, which are also the course of the fresh drive."
+        )
+        free = self.conditions.leave_free
+        left = None if free is None else Verdict(f"Conditioning: {free_space_words(free)}.")
+        names = [capitalised(str(situation)) for situation in self.conditions.situations]
+        verdicts, purges = purge_verdicts(self.run, names), purges_table(self.run, name.id, names)
+        return page(name, made, left, *verdicts, purges, *conditioning_tables(self.run, name.id))
+
+    # LSI-ENT-01
+    def by_entropy(self) -> Page:
+        """The figure of each row that counts, by the entropy of the data."""
+        name = PlotName("precon-entropy", "", "Figures that Count by Entropy")
+        shown = rows_table(
+            f"{name.id}-table",
+            "Figures that count, by entropy of the data written",
+            (
+                "Row:<2.0",
+                *(Column(f"Entropy {one.entropy_pct:g} %", one.entropy_pct) for one in self.comparisons),
+                "State:<0.8 | Unit:<0.5",
+            ),
+            (
+                (
+                    self.comparisons[0].title(place),
+                    *(one.counting_cells(place, row)[2] for one in self.comparisons),
+                    str(counting_state(row)),
+                    row.units[0].value,
+                )
+                for place, (_, row) in enumerate(self.conditions.rows)
+            ),
+            note="Rows with data of their own write that in each state, unless --row-data test was given.",
+        )
+        return page(name, shown)
+
+    def test_rows(self) -> Rows:
+        """The test's part of the header."""
+        conditions = self.conditions
+        first, *others = conditions.benchmarks
+        more = f" and {len(others)} more" if others else ""
+        courses = [course for one in self.comparisons for course in one.courses.values()]
+        states = ", ".join(map(str, conditions.situations[:3]))
+        if len(self.comparisons) > 1:
+            levels = ", ".join(f"{level:g}" for level in conditions.entropies_pct)
+            states = f"{len(STATES)} of each entropy: {levels} %"
+        return stimulus_rows(
+            self.run,
+            ("Test Stimulus 1", f"{conditions.workload.title}, from each state"),
+            ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+            ("Duration", f"until steady, {conditions.drive_fills:g} x User Capacity"),
+            ("Test Stimulus 2", f"{first.title}{more}"),
+            ("TOIO - TC/QD", "see definition"),
+            ("Rows", str(len(conditions.rows))),
+            ("States", states),
+            ("Steady State", steady_text(courses)),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready; with levels of entropy, an entry for each."""
+        if self.comparisons[0].entropy_pct is None:
+            return self.comparisons[0].figures()
+        return {"levels": [{"entropy_pct": one.entropy_pct, **one.figures()} for one in self.comparisons]}
 
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    comparisons = comparisons_of(run)
+    found = PreconReport.of(run)
     return ReportContent(
         verdicts=tuple(
-            verdict for one in comparisons for verdict in (*course_verdicts(one), *_spread_verdicts(one))
+            verdict
+            for one in found.comparisons
+            for verdict in (*one.course_verdicts(), *one.spread_verdicts())
         ),
-        measures=tuple(measure for one in comparisons for measure in _measures(one)),
-        sections=methodology(run, _TITLE, _test_rows(comparisons), lambda: _pages(comparisons)),
-        figures=lambda: _figures(comparisons),
-        curves=lambda: tuple(_curve(one, state) for one in comparisons for state in STATES),
+        measures=tuple(measure for one in found.comparisons for measure in one.measures()),
+        sections=methodology(run, "Preconditioning Comparison", found.test_rows(), found.pages),
+        figures=found.figures,
+        curves=lambda: tuple(one.curve(state) for one in found.comparisons for state in STATES),
     )
-
-
-def _curve(comparison: Comparison, state: DriveState) -> Curve:
-    """Over drive fills: what makes drives of different capacities comparable."""
-    workload = f"{comparison.conditions.workload.title}{comparison.level}"
-    return Curve(
-        f"{workload} from {state}",
-        f"{workload} IOPS v Drive Fills, {capitalised(state)}",
-        "IOPS of each minute at its end",
-        OVER_FILLS,
-        IOPS,
-        tuple(
-            (comparison.fills(minute.written_bytes), minute.iops)
-            for minute in whole_minutes(comparison.courses[state].minutes, comparison.conditions.minute_ns)
-        ),
-    )
-
-
-def _spread_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
-    return spread_verdicts(
-        (f"{row.title} {state}", comparison.rows[state][place].figure)
-        for state in STATES
-        for place, (_, row) in enumerate(comparison.conditions.rows)
-    )
-
-
-def _pages(comparisons: Sequence[Comparison]) -> tuple[Page, ...]:
-    numbers = count(1)
-    of_levels = [
-        page for one in comparisons for page in (*course_pages(one, numbers), *rows_pages(one, numbers))
-    ]
-    by_entropy = (entropy_page(comparisons),) if len(comparisons) > 1 else ()
-    return (_preparation_page(comparisons[0]), *of_levels, *by_entropy, *definition_pages(comparisons[0]))
-
-
-def _measures(comparison: Comparison) -> tuple[Measured, ...]:
-    """The course of random writes, and of each row the figure that counts."""
-    fresh, random = (comparison.courses[state] for state in (DriveState.FRESH, DriveState.RANDOM))
-    steady = _state_text([comparison])
-    workload = Subject(f"{comparison.conditions.workload.title}{comparison.level}", steady=steady)
-    benchmarks = [(one, tuple(comparison.conditions.places(one))) for one in comparison.conditions.benchmarks]
-    rows = comparison.conditions.rows
-    of_rows = (
-        row_measure(row).of(
-            comparison.rows[state][place].figure,
-            Subject(
-                f"{benchmark.title}: {row.title}, {state}{comparison.level}",
-                key_of(f"{benchmark.name} {row.title} {state}{comparison.level}"),
-                steady=steady,
-            ),
-        )
-        for benchmark, places in cover_rows(benchmarks, lambda place: rows[place][1])
-        for place in places
-        for row in (rows[place][1],)
-        for state in (counting_state(row),)
-    )
-    return (*measured(_FRESH, fresh, workload), _RANDOM.of(random, workload), *of_rows)
-
-
-_FRESH: Final[tuple[Measure[CourseResults], ...]] = (
-    Measure("fresh_first_minute", "{name}, first minute FOB", "IOPS", lambda course: course.first_iops),
-    Measure("fresh_steady", "{name}, steady from FOB", "IOPS", lambda course: course.steady_iops),
-)
-_RANDOM: Final = Measure[CourseResults](
-    "random_steady", "{name}, steady after RND", "IOPS", lambda course: course.steady_iops
-)
-
-
-def _state_text(comparisons: Sequence[Comparison]) -> str:
-    courses = [course for one in comparisons for course in one.courses.values()]
-    reached = sum(course.steady_round is not None for course in courses)
-    begun = sum(bool(course.tracked_iops) for course in courses)
-    if not begun:
-        return "n/a (no minute was judged)"
-    return f"reached from {reached} of {begun} {'state' if begun == 1 else 'states'}"
-
-
-def _test_rows(comparisons: Sequence[Comparison]) -> Rows:
-    conditions = comparisons[0].conditions
-    first, *others = conditions.benchmarks
-    more = f" and {len(others)} more" if others else ""
-    return stimulus_rows(
-        comparisons[0].run,
-        ("Test Stimulus 1", f"{conditions.workload.title}, from each state"),
-        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
-        ("Duration", f"until steady, {conditions.drive_fills:g} x User Capacity"),
-        ("Test Stimulus 2", f"{first.title}{more}"),
-        ("TOIO - TC/QD", "see definition"),
-        ("Rows", str(len(conditions.rows))),
-        (
-            "States",
-            ", ".join(map(str, conditions.situations[:3]))
-            if len(comparisons) == 1
-            else _levels_text(conditions),
-        ),
-        ("Steady State", _state_text(comparisons)),
-    )
-
-
-def _levels_text(conditions: PreconConditions) -> str:
-    levels = ", ".join(f"{level:g}" for level in conditions.entropies_pct)
-    return f"{len(STATES)} of each entropy: {levels} %"
-
-
-def _preparation_page(comparison: Comparison) -> Page:
-    """The purge that each state begins with, and what was written to make or restore it."""
-    page_id, run = "precon-preparation", comparison.run
-    blocks: list[Block] = [
-        Verdict(
-            "FOB: purge, a test file for the rows that read. After SEQ: purge, sequential conditioning. "
-            "After RND: purge, random writes until steady, which are also the course of the fresh drive."
-        )
-    ]
-    names = [capitalised(str(situation)) for situation in comparison.conditions.situations]
-    if comparison.conditions.leave_free is not None:
-        blocks.append(Verdict(f"Conditioning: {free_space_words(comparison.conditions.leave_free)}."))
-    blocks += purge_verdicts(run, names)
-    blocks += [purges_table(run, page_id, names), *conditioning_tables(run, page_id)]
-    return Page(page_id, "Purge and Conditioning of Each State", tuple(blocks), mandatory=True)
-
-
-def _figures(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """Key numbers, JSON-ready; with levels of entropy, an entry for each."""
-    if comparisons[0].entropy_pct is None:
-        return _of_level(comparisons[0])
-    return {"levels": [{"entropy_pct": one.entropy_pct, **_of_level(one)} for one in comparisons]}
-
-
-def _of_level(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "courses": {
-            state.name.lower(): {
-                "first_minute_iops": course.first_iops,
-                "steady_iops": course.steady_iops,
-                "factor": course.factor,
-                "steady_after_s": None
-                if course.steady_after_ns is None
-                else course.steady_after_ns / NS_PER_S,
-                "steady_after_drive_fills": None
-                if course.steady_after_bytes is None
-                else comparison.fills(course.steady_after_bytes),
-                "elapsed_s": course.elapsed_ns / NS_PER_S,
-                "drive_fills": comparison.fills(course.written_bytes),
-            }
-            for state, course in comparison.courses.items()
-        },
-        "benchmarks": [
-            {
-                "benchmark": benchmark.name,
-                "title": benchmark.title,
-                "times": {
-                    state.name.lower(): times_of(comparison.run, comparison.samples(state, benchmark))
-                    for state in STATES
-                },
-            }
-            for benchmark in comparison.conditions.benchmarks
-        ],
-        "rows": [
-            _row_figures(comparison, benchmark, place)
-            for benchmark in comparison.conditions.benchmarks
-            for place in comparison.conditions.places(benchmark)
-        ],
-    }
-
-
-def _row_figures(comparison: Comparison, benchmark: BenchmarkProfile, place: int) -> dict[str, Any]:
-    _, row = comparison.conditions.rows[place]
-    by_state = {state: comparison.rows[state][place] for state in STATES}
-    losses = {
-        state: loss_of(by_state[DriveState.FRESH], by_state[state])
-        for state in (DriveState.SEQUENTIAL, DriveState.RANDOM)
-    }
-    word = "factor_{}" if row.units[0].is_time else "loss_{}_pct"
-    return {
-        "benchmark": benchmark.name,
-        "row": row.title,
-        "unit": row.units[0].value,
-        "counts": counting_state(row).name.lower(),
-        **{state.name.lower(): one.value for state, one in by_state.items()},
-        "passes": {
-            state.name.lower(): None if one.figure is None else repeat_figures(one.figure.passes)
-            for state, one in by_state.items()
-        },
-        **{word.format(state.name.lower()): loss for state, loss in losses.items()},
-    }

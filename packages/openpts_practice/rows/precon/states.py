@@ -17,10 +17,10 @@ from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import Duration
 from openpts.vocabulary.verdict import SteadyStateReport
-from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow
+from openpts_practice.rows import FigureUnit, ProfileRow
 from openpts_practice.rows.precon import DriveState, InitialState, PreconConditions
 from openpts_practice.rows.steps import RowFigure, loss_pct, range_of
-from openpts_practice.rows.tables import MeasuredRow, measured_row, samples_of
+from openpts_practice.rows.tables import MeasuredRow, measured_row
 from openpts_pts.shared.saturation import SaturationStep, disturbed_minutes, steady_round_of, tracked_iops
 
 
@@ -131,44 +131,6 @@ class StateRow(Struct, frozen=True):
         return self.measured.row.units[0]
 
 
-class Comparison(Struct, frozen=True):
-    """One level of entropy of a run, or the entire run: courses by the state from which they start, rows.
-
-    Rows are those of all benchmarks in their order, by state.
-    """
-
-    run: Run
-    conditions: PreconConditions
-    entropy_pct: float | None
-    courses: dict[DriveState, CourseResults]
-    rows: dict[DriveState, tuple[StateRow, ...]]
-
-    @property
-    def capacity_bytes(self) -> int:
-        """User capacity."""
-        return self.run.manifest.target.user_capacity_bytes
-
-    def fills(self, amount_bytes: float) -> float:
-        """An amount in user capacities."""
-        return amount_bytes / self.capacity_bytes if self.capacity_bytes else 0.0
-
-    @property
-    def key(self) -> str:
-        """The level's part of ids; empty where there are none."""
-        return "" if self.entropy_pct is None else f"-e{self.entropy_pct:g}".replace(".", "_")
-
-    @property
-    def level(self) -> str:
-        """The level behind titles and names: ``, entropy 46 %``."""
-        return "" if self.entropy_pct is None else f", entropy {self.entropy_pct:g} %"
-
-    def samples(self, state: DriveState, benchmark: BenchmarkProfile) -> list[Sample]:
-        """All steps of a benchmark in a state, in the order in which they ran."""
-        situation = InitialState(state, self.entropy_pct)
-        places = self.conditions.places(benchmark)
-        return samples_of(self.run, {self.conditions.row_number(situation, place) for place in places})
-
-
 # LSI-PRE-04
 def counting_state(row: ProfileRow) -> DriveState:
     """The state whose figure counts: for random use after random writes, for sequential after sequential."""
@@ -185,29 +147,6 @@ def loss_of(fresh: StateRow, used: StateRow) -> float | None:
     return used.value / fresh.value if fresh.unit.is_time else loss_pct(fresh.value, used.value)
 
 
-def comparisons_of(run: Run) -> tuple[Comparison, ...]:
-    """What was measured, from the record: one for each level of entropy."""
-    conditions = run.conditions(PreconConditions)
-    levels: tuple[float | None, ...] = conditions.entropies_pct or (None,)
-    return tuple(_comparison(run, conditions, level) for level in levels)
-
-
-def _comparison(run: Run, conditions: PreconConditions, entropy_pct: float | None) -> Comparison:
-    situations = {state: InitialState(state, entropy_pct) for state in STATES}
-    return Comparison(
-        run=run,
-        conditions=conditions,
-        entropy_pct=entropy_pct,
-        courses={state: course_of(run, conditions, situations[state]) for state in STATES},
-        rows={
-            state: tuple(
-                _row(run, conditions, situations[state], place) for place in range(len(conditions.rows))
-            )
-            for state in STATES
-        },
-    )
-
-
 def course_of(run: Run, conditions: PreconConditions, start: InitialState) -> CourseResults:
     """The random writes that began in a situation."""
     least_fills = 0 if start.state is DriveState.RANDOM else conditions.steady_after_drive_fills
@@ -218,7 +157,8 @@ def course_of(run: Run, conditions: PreconConditions, start: InitialState) -> Co
     )
 
 
-def _row(run: Run, conditions: PreconConditions, situation: InitialState, place: int) -> StateRow:
+def state_row(run: Run, conditions: PreconConditions, situation: InitialState, place: int) -> StateRow:
+    """The row at a place among all, in a situation."""
     steps = run.phase(Phase.PROFILE, number=conditions.row_number(situation, place))
     before = _before(run, steps[0]) if steps else ()
     made = _makers(run, conditions, situation, before)

@@ -58,6 +58,7 @@ _SPREAD: Final = (
     Series("Highest interval of a minute", "column", (2,), _SPREAD_COLOR, style="line"),
 )
 _PRINTED_VALUES: Final = 200
+_MOST_ON_COVER: Final = 16
 
 
 class MeasuredLoad(Struct, frozen=True):
@@ -73,8 +74,8 @@ class MeasuredLoad(Struct, frozen=True):
     ended_by: str
 
 
-class SustainedRun(Struct, frozen=True):
-    """Everything that the pages show of a run."""
+class SustainedReport(Struct, frozen=True):
+    """What a run measured, a method for each page."""
 
     run: Run
     conditions: SustainedConditions
@@ -82,6 +83,39 @@ class SustainedRun(Struct, frozen=True):
     load: MeasuredLoad
     claims: tuple[ClaimResult, ...]
     claim_source: ClaimSource
+
+    @classmethod
+    def of(cls, run: Run) -> "SustainedReport":
+        """Load, idle recovery and claims, as far as they were measured."""
+        conditions = run.conditions(SustainedConditions)
+        samples = [step.sample for step in run.phase(Phase.LOAD)]
+        finished = of_cycle(run.manifest.cycles, 1)
+        pieces, minutes = pieces_of(samples), minutes_of(samples, conditions.minute_ns)
+        load = MeasuredLoad(
+            stimulus=samples[0].step.stimulus if samples else None,
+            minutes=minutes,
+            spreads=spread_of(minutes, pieces),
+            elapsed_ns=pieces[-1].end_ns if pieces else 0,
+            written_bytes=sum(sample.write.bytes for sample in samples),
+            ios=sum(sample.ios for sample in samples),
+            slowest=max(minutes, key=lambda minute: minute.max_latency_ns or 0, default=None),
+            ended_by=finished.outcome.ended_by if finished else "",
+        )
+        fresh, sustained = (measured_rows(run, conditions, before) for before in (0, len(conditions.rows)))
+        several = len(conditions.benchmarks) > 1
+        pairs = tuple(
+            Pair(benchmark.title if several else "", *both)
+            for (benchmark, _), *both in zip(conditions.rows, fresh, sustained, strict=True)
+        )
+        claims, source = claims_of(conditions, run.manifest.dut)
+        return cls(
+            run=run,
+            conditions=conditions,
+            pairs=pairs,
+            load=load,
+            claims=tuple(claim_result(claim, pairs, pieces, load.stimulus) for claim in claims),
+            claim_source=source,
+        )
 
     @property
     def parts(self) -> tuple["_Part", ...]:
@@ -96,6 +130,175 @@ class SustainedRun(Struct, frozen=True):
             for chunk in _with_room(pairs, unit)
         )
         return tuple(_Part(number, *chunk) for number, chunk in enumerate(chunks, start=1))
+
+    def pages(self) -> Iterator[Page]:
+        """Both runs, the load, the claims, what was done before."""
+        yield self.ratio()
+        yield self.definition()
+        yield self.load_course()
+        title, purpose = self.conditions.workload.title, self.run.manifest.purpose
+        yield claims_page(self.claims, self.claim_source, title, purpose)
+        yield state_page(self.run, "Purge and Test Files")
+
+    # HYP-SUS-02, HYP-SUS-03
+    def ratio(self) -> Page:
+        """Run #1 and run #2 side by side for each unit, the ratio below each pair."""
+        name = PlotName("sustained-ratio", "", "Sustained Performance: Run #2 / Run #1")
+        if not any(pair.fresh.passes for pair in self.pairs):
+            return page_of(name, absent="no figure was measured")
+        tables = [_pairs_table(part) for part in self.parts]
+        figures = [_bars(part, table) for part, table in zip(self.parts, tables, strict=True)]
+        rule = Verdict(
+            "Run #1 is on the purged drive, run #2 follows the load immediately; before each the test file "
+            "is written in sequence. Sustained performance is run #2 in per cent of run #1; of response "
+            "times it is run #1 in per cent of run #2."
+        )
+        return page(name, *figures, rule, self._unwritten(), *tables)
+
+    def _unwritten(self) -> Verdict | None:
+        """A warning about rows that read LBAs which were never written in run #1."""
+        names = [pair.name for pair in self.pairs if pair.row.span_bytes is None and pair.row.read_pct]
+        text = "read the whole range, most of which run #1 never wrote: not figures of the flash"
+        return Verdict(f"{', '.join(names)}: {text}.", "fail") if names else None
+
+    # SOL-BMK-04, LSI-GEN-03
+    def definition(self) -> Page:
+        """What exactly each row applied, and the passes of both runs."""
+        name = PlotName("sustained-definition", "", "Rows of Run #1 and Run #2 - Definition and Passes")
+        blocks: list[Block] = []
+        for number, benchmark in enumerate(self.conditions.benchmarks, start=1):
+            rows = [pair.fresh for pair in self.pairs if pair.benchmark in {"", benchmark.title}]
+            blocks += definition_blocks(f"{name.id}-{number}", benchmark, rows, self.run.manifest.target)
+        runs = ([pair.fresh for pair in self.pairs], [pair.sustained for pair in self.pairs])
+        for number, rows in enumerate(runs, start=1):
+            passes = passes_table(f"{name.id}-passes-{number}", rows)
+            blocks.append(replace(passes, title=f"Run #{number}: {passes.title}"))
+        return page(name, *blocks)
+
+    # HYP-SUS-04, HYP-SUS-05
+    def load_course(self) -> Page:
+        """IOPS of the load over time, with the slowest answer of all."""
+        load = self.load
+        title = f"Load: IOPS v Time - {self.conditions.workload.title}"
+        name = PlotName("sustained-load", f"Plot X-SUSTAINED-{len(self.parts) + 1}", title)
+        if not load.minutes:
+            return page_of(name, absent="the load never began")
+        time = minutes_axis(load.minutes)
+        shown = list_minutes(
+            f"{name.id}-values",
+            "Values plotted: mean of each minute, at its end",
+            spread_columns("no whole interval", THROUGHPUT, ART, MRT),
+            list(zip(load.minutes, load.spreads, strict=True)),
+            time=time,
+            end_ns=lambda one: one[0].end_ns,
+            printed=_PRINTED_VALUES,
+        )
+        style = "mean" if len(load.minutes) > 1 else "measured"
+        rates = [minute.iops for minute in load.minutes]
+        spread = [rate for spread in load.spreads if spread for rate in spread]
+        sentence = self.load_sentence()
+        plot = Plot(
+            x=time.axis,
+            y=ticks.amount_axis("IOPS", [*rates, *spread]),
+            series=(
+                *(_SPREAD if any(load.spreads) and len(load.minutes) > 1 else ()),
+                Series("Mean of a minute", "column", (0,), _MEAN_COLOR, style=style, emphasis=True),
+            ),
+            alt=f"minute means from {cells.fixed(max(rates), 0)} down to {cells.fixed(min(rates), 0)}. "
+            f"{sentence.text}",
+        )
+        return page(name, plot.over(name, shown), sentence, shown)
+
+    def load_sentence(self) -> Verdict:
+        """What was applied, how long, how much was written, and the slowest answer."""
+        load = self.load
+        if load.stimulus is None or load.slowest is None or load.slowest.max_latency_ns is None:
+            return Verdict("Load: n/a (it never began).", "fail")
+        end = f"ended by: {load.ended_by}" if load.ended_by else "not completed"
+        return Verdict(
+            f"Load ({stimulus_words(load.stimulus)}): {format_duration(load.elapsed_ns)}, "
+            f"{cells.fixed(load.written_bytes / GB, 1)} GB written = "
+            f"{fills_text(self.run, load.written_bytes)}; "
+            f"{end}. Maximum response time of its {load.ios:,} I/Os: "
+            f"{format_latency_ms(load.slowest.max_latency_ns)} ms, in minute {load.slowest.number}.",
+            "info" if load.ended_by else "fail",
+        )
+
+    # HYP-SUS-03
+    def ratios_verdict(self) -> Verdict:
+        """The rows that lose most and least, and those of which there is no ratio."""
+        ratios = {pair: pair.ratio_pct(_unit(pair)) for pair in self.pairs}
+        found = {pair: ratio_pct for pair, ratio_pct in ratios.items() if ratio_pct is not None}
+        if not found:
+            return Verdict("Sustained performance: n/a (no row was measured in both runs).", "fail")
+        ends = dict.fromkeys((min(found, key=found.__getitem__), max(found, key=found.__getitem__)))
+        texts = [_ratio_text(found[pair], pair) for pair in ends]
+        missing = len(self.pairs) - len(found)
+        left = f"; {missing} of {len(self.pairs)} rows have no figure in both runs" if missing else ""
+        return Verdict(f"Sustained performance: {' to '.join(texts)}{left}.", "fail" if missing else "info")
+
+    def measures(self) -> tuple[Measured, ...]:
+        """What is left of each row, and the slowest answer."""
+        ratio = _RATIO if len(self.pairs) <= _MOST_ON_COVER else dataclasses.replace(_RATIO, on_cover=False)
+        pairs = (ratio.of(pair, Subject(pair.name)) for pair in self.pairs)
+        return (*pairs, _SLOWEST.of(self.load))
+
+    def test_rows(self) -> Rows:
+        """The test's part of the header."""
+        conditions, load = self.conditions, self.load
+        demand = "N/A" if load.stimulus is None else demand_text(load.stimulus.tc, load.stimulus.qd)
+        return stimulus_rows(
+            self.run,
+            ("Test Stimulus 1", f"Run #1: {', '.join(one.name for one in conditions.benchmarks)}"),
+            ("Rows", str(len(conditions.rows))),
+            ("TOIO - TC/QD", "see definitions"),
+            ("Duration", "see definitions"),
+            ("Test Stimulus 2", f"Load: {conditions.workload.title}"),
+            ("TOIO - TC/QD", demand),
+            ("Duration", format_duration(load.elapsed_ns) if load.minutes else "NOT RUN"),
+            ("Test Stimulus 3", "Run #2: as run #1"),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        load = self.load
+        return {
+            "figures": [
+                {
+                    "row": pair.name,
+                    "unit": unit.value,
+                    **dict(zip(("run_1", "run_2"), pair.values(unit), strict=True)),
+                    "sustained_pct": pair.ratio_pct(unit),
+                    "passes": {
+                        name: None if (figure := one.figure(unit)) is None else repeat_figures(figure.passes)
+                        for name, one in (("run_1", pair.fresh), ("run_2", pair.sustained))
+                    },
+                }
+                for pair in self.pairs
+                for unit in pair.row.units
+            ],
+            "load": {
+                "elapsed_s": load.elapsed_ns / NS_PER_S,
+                "written_bytes": load.written_bytes,
+                "max_response_time_ms": MRT.value(load.slowest),
+                "ended_by": load.ended_by or None,
+            },
+            "claims": [
+                {
+                    "figure": claim.figure.name,
+                    "claimed": claim.claimed,
+                    "kept": None if claim.sustained is None else not claim.missed,
+                    "held_s": None if claim.held_ns is None else claim.held_ns / NS_PER_S,
+                }
+                for claim in self.claims
+            ],
+        }
+
+    # HYP-SUS-05
+    def curve(self) -> Curve:
+        """IOPS over the load."""
+        title = self.conditions.workload.title
+        return iops_curve(f"load of {title}", f"Load: IOPS v Time - {title}", self.load.minutes)
 
 
 class _Part(Struct, frozen=True):
@@ -118,29 +321,6 @@ def _label(pair: Pair, unit: FigureUnit) -> str:
     decimals = 0 if ratio_pct is not None and ratio_pct >= 10 else 1
     text = "n/a" if ratio_pct is None else f"{cells.fixed(ratio_pct, decimals)} %"
     return f"{pair.row.name}: {text}"
-
-
-# HYP-SUS-02, HYP-SUS-03
-def ratio_page(measured: SustainedRun) -> Page:
-    """Run #1 and run #2 side by side for each unit, the ratio below each pair."""
-    name = PlotName("sustained-ratio", "", "Sustained Performance: Run #2 / Run #1")
-    if not any(pair.fresh.passes for pair in measured.pairs):
-        return page_of(name, absent="no figure was measured")
-    tables = [_pairs_table(part) for part in measured.parts]
-    figures = [_bars(part, table) for part, table in zip(measured.parts, tables, strict=True)]
-    rule = Verdict(
-        "Run #1 is on the purged drive, run #2 follows the load immediately; before each the test file is "
-        "written in sequence. Sustained performance is run #2 in per cent of run #1; of response times it is "
-        "run #1 in per cent of run #2."
-    )
-    return page(name, *figures, rule, _unwritten(measured), *tables)
-
-
-def _unwritten(measured: SustainedRun) -> Verdict | None:
-    """A warning about rows that read LBAs which were never written in run #1."""
-    names = [pair.name for pair in measured.pairs if pair.row.span_bytes is None and pair.row.read_pct]
-    text = "read the whole range, most of which run #1 never wrote: not figures of the flash"
-    return Verdict(f"{', '.join(names)}: {text}.", "fail") if names else None
 
 
 def _pairs_table(part: _Part) -> Table:
@@ -177,138 +357,6 @@ def _bars(part: _Part, shown: Table) -> Figure:
     return plot.over(name, shown)
 
 
-# SOL-BMK-04, LSI-GEN-03
-def definition_page(measured: SustainedRun) -> Page:
-    """What exactly each row applied, and the passes of both runs."""
-    name = PlotName("sustained-definition", "", "Rows of Run #1 and Run #2 - Definition and Passes")
-    blocks: list[Block] = []
-    for number, benchmark in enumerate(measured.conditions.benchmarks, start=1):
-        rows = [pair.fresh for pair in measured.pairs if pair.benchmark in {"", benchmark.title}]
-        blocks += definition_blocks(f"{name.id}-{number}", benchmark, rows, measured.run.manifest.target)
-    for run, named in (
-        ("Run #1", [pair.fresh for pair in measured.pairs]),
-        ("Run #2", [pair.sustained for pair in measured.pairs]),
-    ):
-        passes = passes_table(f"{name.id}-passes-{run[-1]}", named)
-        blocks.append(replace(passes, title=f"{run}: {passes.title}"))
-    return page(name, *blocks)
-
-
-# HYP-SUS-04, HYP-SUS-05
-def load_page(measured: SustainedRun) -> Page:
-    """IOPS of the load over time, with the slowest answer of all."""
-    load = measured.load
-    title = f"Load: IOPS v Time - {measured.conditions.workload.title}"
-    name = PlotName("sustained-load", f"Plot X-SUSTAINED-{len(measured.parts) + 1}", title)
-    if not load.minutes:
-        return page_of(name, absent="the load never began")
-    time = minutes_axis(load.minutes)
-    shown = list_minutes(
-        f"{name.id}-values",
-        "Values plotted: mean of each minute, at its end",
-        spread_columns("no whole interval", THROUGHPUT, ART, MRT),
-        list(zip(load.minutes, load.spreads, strict=True)),
-        time=time,
-        end_ns=lambda one: one[0].end_ns,
-        printed=_PRINTED_VALUES,
-    )
-    style = "mean" if len(load.minutes) > 1 else "measured"
-    rates = [minute.iops for minute in load.minutes]
-    spread = [rate for spread in load.spreads if spread for rate in spread]
-    sentence = load_sentence(measured)
-    plot = Plot(
-        x=time.axis,
-        y=ticks.amount_axis("IOPS", [*rates, *spread]),
-        series=(
-            *(_SPREAD if any(load.spreads) and len(load.minutes) > 1 else ()),
-            Series("Mean of a minute", "column", (0,), _MEAN_COLOR, style=style, emphasis=True),
-        ),
-        alt=f"minute means from {cells.fixed(max(rates), 0)} down to {cells.fixed(min(rates), 0)}. "
-        f"{sentence.text}",
-    )
-    return page(name, plot.over(name, shown), sentence, shown)
-
-
-def load_sentence(measured: SustainedRun) -> Verdict:
-    """What was applied, how long, how much was written, and the slowest answer."""
-    load = measured.load
-    if load.stimulus is None or load.slowest is None or load.slowest.max_latency_ns is None:
-        return Verdict("Load: n/a (it never began).", "fail")
-    end = f"ended by: {load.ended_by}" if load.ended_by else "not completed"
-    return Verdict(
-        f"Load ({stimulus_words(load.stimulus)}): {format_duration(load.elapsed_ns)}, "
-        f"{cells.fixed(load.written_bytes / GB, 1)} GB written = "
-        f"{fills_text(measured.run, load.written_bytes)}; "
-        f"{end}. Maximum response time of its {load.ios:,} I/Os: "
-        f"{format_latency_ms(load.slowest.max_latency_ns)} ms, in minute {load.slowest.number}.",
-        "info" if load.ended_by else "fail",
-    )
-
-
-_TITLE: Final = "Sustained Performance and Claims"
-_MOST_ON_COVER: Final = 16
-
-
-def report(run: Run) -> ReportContent:
-    """The test's part of a report, from the samples in the record."""
-    measured = sustained_run(run)
-    return ReportContent(
-        verdicts=(
-            _ratios_verdict(measured.pairs),
-            *spread_verdicts(
-                (f"{pair.name}, {name}", of_run.first_figure)
-                for pair in measured.pairs
-                for name, of_run in (("run #1", pair.fresh), ("run #2", pair.sustained))
-            ),
-            load_sentence(measured),
-            claims_verdict(measured.claims, measured.claim_source),
-        ),
-        measures=_measures(measured),
-        sections=methodology(measured.run, _TITLE, _test_rows(measured), lambda: _pages(measured)),
-        figures=lambda: _figures(measured),
-        curves=lambda: (_curve(measured),),
-    )
-
-
-# HYP-SUS-05
-def _curve(measured: SustainedRun) -> Curve:
-    title = measured.conditions.workload.title
-    return iops_curve(f"load of {title}", f"Load: IOPS v Time - {title}", measured.load.minutes)
-
-
-def sustained_run(run: Run) -> SustainedRun:
-    """Load, idle recovery and claims, as far as they were measured."""
-    conditions = run.conditions(SustainedConditions)
-    samples = [step.sample for step in run.phase(Phase.LOAD)]
-    finished = of_cycle(run.manifest.cycles, 1)
-    pieces, minutes = pieces_of(samples), minutes_of(samples, conditions.minute_ns)
-    load = MeasuredLoad(
-        stimulus=samples[0].step.stimulus if samples else None,
-        minutes=minutes,
-        spreads=spread_of(minutes, pieces),
-        elapsed_ns=pieces[-1].end_ns if pieces else 0,
-        written_bytes=sum(sample.write.bytes for sample in samples),
-        ios=sum(sample.ios for sample in samples),
-        slowest=max(minutes, key=lambda minute: minute.max_latency_ns or 0, default=None),
-        ended_by=finished.outcome.ended_by if finished else "",
-    )
-    fresh, sustained = (measured_rows(run, conditions, before) for before in (0, len(conditions.rows)))
-    several = len(conditions.benchmarks) > 1
-    pairs = tuple(
-        Pair(benchmark.title if several else "", *both)
-        for (benchmark, _), *both in zip(conditions.rows, fresh, sustained, strict=True)
-    )
-    claims, source = claims_of(conditions, run.manifest.dut)
-    return SustainedRun(
-        run=run,
-        conditions=conditions,
-        pairs=pairs,
-        load=load,
-        claims=tuple(claim_result(claim, pairs, pieces, load.stimulus) for claim in claims),
-        claim_source=source,
-    )
-
-
 def claims_of(conditions: SustainedConditions, dut: Facts) -> tuple[tuple[DataSheetClaim, ...], ClaimSource]:
     """The claims that the operator gave; without any, those that the drive's own facts have."""
     if conditions.claims:
@@ -321,19 +369,6 @@ def claims_of(conditions: SustainedConditions, dut: Facts) -> tuple[tuple[DataSh
     return claims, ClaimSource("; ".join(sources), stands_in=bool(claims))
 
 
-# HYP-SUS-03
-def _ratios_verdict(pairs: Sequence[Pair]) -> Verdict:
-    """The rows that lose most and least, and those of which there is no ratio."""
-    found = [(ratio_pct, pair) for pair in pairs if (ratio_pct := pair.ratio_pct(_unit(pair))) is not None]
-    if not found:
-        return Verdict("Sustained performance: n/a (no row was measured in both runs).", "fail")
-    ratios = [ratio_pct for ratio_pct, _ in found]
-    texts = [_ratio_text(*found[ratios.index(least)]) for least in dict.fromkeys((min(ratios), max(ratios)))]
-    missing = len(pairs) - len(found)
-    left = f"; {missing} of {len(pairs)} rows have no figure in both runs" if missing else ""
-    return Verdict(f"Sustained performance: {' to '.join(texts)}{left}.", "fail" if missing else "info")
-
-
 def _ratio_text(ratio_pct: float, pair: Pair) -> str:
     unit = _unit(pair)
     fresh, sustained = (value_text(value or 0, unit) for value in pair.values(unit))
@@ -342,12 +377,6 @@ def _ratio_text(ratio_pct: float, pair: Pair) -> str:
 
 def _unit(pair: Pair) -> FigureUnit:
     return pair.row.units[0]
-
-
-def _measures(measured: SustainedRun) -> tuple[Measured, ...]:
-    ratio = _RATIO if len(measured.pairs) <= _MOST_ON_COVER else dataclasses.replace(_RATIO, on_cover=False)
-    pairs = (ratio.of(pair, Subject(pair.name)) for pair in measured.pairs)
-    return (*pairs, _SLOWEST.of(measured.load))
 
 
 _RATIO: Final = Measure[Pair](
@@ -359,72 +388,28 @@ _RATIO: Final = Measure[Pair](
     better=Better.HIGHER,
     words="left of the fresh figure",
 )
-
-
 _MRT: Final = replace(MRT, absent="no load")
 _SLOWEST: Final = Measure[MeasuredLoad](
     "load_max_response_time", "Load, maximum response time", "ms", lambda load: _MRT.cell(load.slowest)
 )
 
 
-def _pages(measured: SustainedRun) -> tuple[Page, ...]:
-    claims, source, manifest = measured.claims, measured.claim_source, measured.run.manifest
-    return (
-        ratio_page(measured),
-        definition_page(measured),
-        load_page(measured),
-        claims_page(claims, source, measured.conditions.workload.title, manifest.purpose),
-        state_page(measured.run, "Purge and Test Files"),
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the samples in the record."""
+    found = SustainedReport.of(run)
+    return ReportContent(
+        verdicts=(
+            found.ratios_verdict(),
+            *spread_verdicts(
+                (f"{pair.name}, {name}", of_run.first_figure)
+                for pair in found.pairs
+                for name, of_run in (("run #1", pair.fresh), ("run #2", pair.sustained))
+            ),
+            found.load_sentence(),
+            claims_verdict(found.claims, found.claim_source),
+        ),
+        measures=found.measures(),
+        sections=methodology(run, "Sustained Performance and Claims", found.test_rows(), found.pages),
+        figures=found.figures,
+        curves=lambda: (found.curve(),),
     )
-
-
-def _test_rows(measured: SustainedRun) -> Rows:
-    conditions, load = measured.conditions, measured.load
-    demand = "N/A" if load.stimulus is None else demand_text(load.stimulus.tc, load.stimulus.qd)
-    return stimulus_rows(
-        measured.run,
-        ("Test Stimulus 1", f"Run #1: {', '.join(one.name for one in conditions.benchmarks)}"),
-        ("Rows", str(len(conditions.rows))),
-        ("TOIO - TC/QD", "see definitions"),
-        ("Duration", "see definitions"),
-        ("Test Stimulus 2", f"Load: {conditions.workload.title}"),
-        ("TOIO - TC/QD", demand),
-        ("Duration", format_duration(load.elapsed_ns) if load.minutes else "NOT RUN"),
-        ("Test Stimulus 3", "Run #2: as run #1"),
-    )
-
-
-def _figures(measured: SustainedRun) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
-    load = measured.load
-    return {
-        "figures": [
-            {
-                "row": pair.name,
-                "unit": unit.value,
-                **dict(zip(("run_1", "run_2"), pair.values(unit), strict=True)),
-                "sustained_pct": pair.ratio_pct(unit),
-                "passes": {
-                    name: None if (figure := one.figure(unit)) is None else repeat_figures(figure.passes)
-                    for name, one in (("run_1", pair.fresh), ("run_2", pair.sustained))
-                },
-            }
-            for pair in measured.pairs
-            for unit in pair.row.units
-        ],
-        "load": {
-            "elapsed_s": load.elapsed_ns / NS_PER_S,
-            "written_bytes": load.written_bytes,
-            "max_response_time_ms": MRT.value(load.slowest),
-            "ended_by": load.ended_by or None,
-        },
-        "claims": [
-            {
-                "figure": claim.figure.name,
-                "claimed": claim.claimed,
-                "kept": None if claim.sustained is None else not claim.missed,
-                "held_s": None if claim.held_ns is None else claim.held_ns / NS_PER_S,
-            }
-            for claim in measured.claims
-        ],
-    }

@@ -20,7 +20,7 @@ from openpts.vocabulary.sample import Phase, StepState
 from openpts_practice.rows.benchmarks import BenchmarksConditions
 from openpts_practice.rows.conditions import FreeSpace
 from openpts_practice.rows.precon import DriveState, PreconConditions
-from openpts_practice.rows.precon.states import comparisons_of
+from openpts_practice.rows.precon.report import PreconReport
 from openpts_practice.rows.profiles import BENCHMARKS, SHORT
 from tests.support.oracle_presets import write_oracle
 from tests.support.transcript import Golden
@@ -145,7 +145,7 @@ def test_a_drive_that_collects_garbage_has_another_past_in_each_state(tmp_path: 
     run = run_whole("precon", DriveClass.ENTERPRISE, tmp_path / "run")
     assert not run.manifest.shortened
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
-    (comparison,) = comparisons_of(run)
+    (comparison,) = PreconReport.of(run).comparisons
     fresh, sequential, random = (comparison.courses[state] for state in DriveState)
     assert fresh.factor is not None
     assert fresh.factor > 2

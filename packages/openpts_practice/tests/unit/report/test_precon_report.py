@@ -6,8 +6,8 @@ from msgspec.structs import replace as with_changes
 from openpts.fields.conditions import Conditions
 from openpts.record.reader import Run
 from openpts_practice.rows.precon import DriveState
+from openpts_practice.rows.precon.report import PreconReport
 from openpts_practice.rows.precon.report import report as content_of
-from openpts_practice.rows.precon.states import comparisons_of
 from openpts_practice.tests.unit.report.known_drives import ByState, several_benchmarks
 from tests.support.made_up_run import made_up_run
 
@@ -22,7 +22,7 @@ def run() -> Run:
 
 
 def test_what_was_written_before_a_row_is_told() -> None:
-    (comparison,) = comparisons_of(run())
+    (comparison,) = PreconReport.of(run()).comparisons
     fresh = comparison.rows[FRESH]
     assert [one.written_before_bytes for one in fresh[:1]] == [0]
     assert [one.conditioned for one in fresh] == [True, *[False] * 6]

@@ -33,13 +33,7 @@ from openpts_pages.kit import Plot, PlotName, page, rows_table
 from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
 from openpts_pages.model import Band, Page, Series, Verdict
 from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology, nothing_page, state_page
-from openpts_pts.shared.steady_state_pages import (
-    Window,
-    height_over_rounds,
-    round_columns,
-    rounds_reason,
-    window_page,
-)
+from openpts_pts.shared.window_page import Window, height_over_rounds, round_columns
 
 _METRICS: Final[dict[RoundFigure, Metric[HasFigures]]] = {
     RoundFigure.IOPS: IOPS,
@@ -91,7 +85,7 @@ class JobReport(Struct, frozen=True):
                 f"the last five ({window.label}) are shown."
             )
             return Verdict(text, "fail")
-        reason = rounds_reason(self.results)
+        reason = self.results.reason()
         return Verdict(f"Steady State can't be judged: n/a ({reason}).", "fail")
 
     def measures(self) -> Iterator[Measured]:
@@ -138,13 +132,13 @@ class JobReport(Struct, frozen=True):
             metric=_METRICS[self.results.conditions.figure],
             verdict=self.results.verdict,
             values=self.results.values,
-            reason=rounds_reason(self.results),
+            reason=self.results.reason(),
             conditions=f"Job file {job.name}; tracked: {self.name}.",
         )
         return (
             prepared,
             self.rounds(rounds),
-            window_page(of_window, window),
+            of_window.page(window),
             page(streams, *stream_blocks(streams, self.samples, stream_times(self.samples))),
             job_page("workload-job", "Job File", self.results.conditions, job, capacity),
         )
@@ -156,7 +150,7 @@ class JobReport(Struct, frozen=True):
         shown = rows_table(
             f"{name.id}-values",
             f"Values plotted: {self.name} of each Round ({metric.unit})",
-            ("Tracked:<0", *round_columns(range(1, last + 1))),
+            ("Tracked:<0", *round_columns(last)),
             ((metric.unit, *map(metric.shown, results.values)),),
         )
         label = f"{'Measurement Window' if results.steady else 'Last five Rounds'} {window.label}"

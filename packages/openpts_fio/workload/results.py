@@ -2,18 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
-from openpts.analysis.rounds import MeasurementWindow, consecutive_rounds, measurement_window
+from openpts.analysis.rounds import consecutive_rounds, measurement_window
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.units import MB, NS_PER_MS, per_second
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.sample import Measured, OperationSample, Sample, StepPlace, StepState
-from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_fio.workload import FIGURES, RoundFigure, WorkloadConditions
 from openpts_fio.workload.job import ALL_STREAMS, LimitedFigure, SuiteLimit, parts_named
+from openpts_pts.shared.window_results import WindowResults
 
 Round = tuple[Sample, ...]
 
@@ -48,19 +47,12 @@ def _mean_ms(parts: Sequence[Measured], ios: int) -> float:
     )
 
 
-class WorkloadResults(Struct, frozen=True):
-    """Whole rounds, the tracked figure of each, and the window; ``verdict`` None if it can't be judged."""
+class WorkloadResults(WindowResults, frozen=True, kw_only=True):
+    """Whole rounds, with the tracked figure of each."""
 
     conditions: WorkloadConditions
     rounds: tuple[Round, ...]
     values: tuple[float, ...]
-    window: MeasurementWindow
-    verdict: SteadyStateReport | None
-
-    @property
-    def steady(self) -> bool:
-        """Whether the figure is steady in the window."""
-        return self.verdict is not None and self.verdict.steady
 
     @property
     def of_window(self) -> tuple[Round, ...]:
@@ -83,7 +75,9 @@ def analyze(
     verdict = (
         window_ending_at(values, window.rounds[-1], disturbed_rounds(rounds)) if window.is_full else None
     )
-    return WorkloadResults(conditions, rounds, values, window, verdict)
+    return WorkloadResults(
+        window=window, verdicts=(verdict,), conditions=conditions, rounds=rounds, values=values
+    )
 
 
 def judge_limit(limit: SuiteLimit, of: str, samples: Sequence[Sample], note: str = "") -> JudgedLimit:

@@ -34,7 +34,7 @@ from openpts_fio.workload.job import ALL_STREAMS, SuiteWorkload, stream_names
 from openpts_fio.workload.results import tracked_name, tracked_value
 from openpts_fio.workload.steps import job_steps
 from openpts_pts.shared.rounds.script import rounds_until_steady
-from openpts_pts.shared.sequential_writes import written_in_sequence
+from openpts_pts.shared.script import written_in_sequence
 
 _LARGEST_TRIM_BYTES: Final = GIB
 _OTHER_CYCLES: Final = "the drive has been through other loads than the suite has"

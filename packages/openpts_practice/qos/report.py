@@ -23,11 +23,9 @@ from openpts_practice.qos import Limit, Operation, QosConditions, mix_text
 from openpts_practice.qos.points import Point
 from openpts_practice.qos.results import Mix, QosRun, Search, contour, qos_run
 from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
-from openpts_pts.shared.tracking.pages import tracking_rounds_page, tracking_sentence
 
 PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
 _TITLE: Final = "Response Times under Load"
-_SUBJECT: Final = "Preparation"
 _DONE_NOTE: Final = (
     "Done: per cent of the I/Os offered that were done, of reads or writes whichever is less. Percentiles of "
     "a load that is not carried are those of the I/Os that were done; they grow with the time measured."
@@ -70,7 +68,7 @@ class _Pages(Struct, frozen=True):
         number = f"Plot X-QOS-{next(numbers)}"
         name = PlotName("qos-writes", number, "Preparation: Random Writes until Steady")
         yield state_page(qos.run, "Purge and Pre-conditioning")
-        yield tracking_rounds_page(qos.preparation, name, subject=_SUBJECT)
+        yield qos.preparation.over_rounds(name)
         yield self.highest()
         for mix in qos.mixes:
             yield self.curve(mix, numbers)
@@ -515,7 +513,7 @@ def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     measured = qos_run(run)
     return ReportContent(
-        verdicts=(tracking_sentence(measured.preparation, _SUBJECT), *_search_verdicts(measured)),
+        verdicts=(measured.preparation.sentence, *_search_verdicts(measured)),
         measures=_measures(measured),
         sections=methodology(run, _TITLE, _test_rows(measured), lambda: tuple(_Pages(measured).all())),
         figures=lambda: _figures(measured),

@@ -9,7 +9,7 @@ from openpts.record.reader import Run
 from openpts.vocabulary.sample import Phase, Sample, StepState
 from openpts_practice.qos import Limit, QosConditions, mix_text
 from openpts_practice.qos.points import Bracket, Point, bracket_of, points_of
-from openpts_pts.shared.tracking.pages import TrackedPhase, tracked_phase
+from openpts_pts.shared.tracking import TrackedPhase
 
 
 class Search(Struct, frozen=True):
@@ -126,7 +126,7 @@ def qos_run(run: Run) -> QosRun:
     return QosRun(
         run=run,
         conditions=conditions,
-        preparation=tracked_phase(run, Phase.WDPC),
+        preparation=TrackedPhase.of(run, "Preparation"),
         peaks=peaks,
         pairs={
             (

@@ -47,8 +47,7 @@ from openpts.vocabulary.stimulus import AccessPattern, Duration, Step, Stimulus,
 from openpts.vocabulary.workload import simple_workload
 from openpts_practice.qos import Limit, Operation, QosConditions
 from openpts_practice.qos.points import MOST_MEASUREMENTS, bracket_of, ios_for, points_of
-from openpts_pts.shared.sequential_writes import written_in_sequence
-from openpts_pts.shared.tracking.script import Tracking, until_steady
+from openpts_pts.shared.script import Tracking, until_steady, written_in_sequence
 
 T = TypeVar("T")
 

@@ -47,7 +47,7 @@ from openpts_practice.thermal.results import (
     reference_of,
     throttling_of,
 )
-from openpts_pts.shared.sequential_writes import written_in_sequence
+from openpts_pts.shared.script import written_in_sequence
 
 COLD: Final = 1
 WARM: Final = 2

@@ -33,8 +33,7 @@ from openpts_pts.hir.results import (
 )
 from openpts_pts.shared.minutes_table import list_minutes, with_transfer_size
 from openpts_pts.shared.preparation_page import preparation_page
-from openpts_pts.shared.rounds.words import steady_rounds
-from openpts_pts.shared.tracking import pages as tracking
+from openpts_pts.shared.tracking import ROUND_WORD, TrackedPhase
 
 _TIME: Final = Required("1", "Plot 11-1")
 _WINDOW: Final = Required("2", "Plot 11-2")
@@ -71,16 +70,13 @@ class IdleRecoveryReport(Struct, frozen=True):
 
     run: Run
     conditions: IdleRecoveryConditions
-    tracked: tracking.TrackedPhase
+    tracked: TrackedPhase
     results: IdleRecoveryResults
 
     @property
     def steady(self) -> str:
         """The cover's field Steady State."""
-        window = self.tracked.results.window
-        if self.tracked.results.steady:
-            return f"reached in Tracking Round {window.rounds[-1]}"
-        return "not reached" if window.is_full else f"n/a ({self.tracked.reason})"
+        return self.tracked.results.state(ROUND_WORD)
 
     @property
     def gains(self) -> str:
@@ -144,10 +140,9 @@ class IdleRecoveryReport(Struct, frozen=True):
             f"Thread Count = {conditions.tc}; Data Pattern = {header.data_text(conditions)} [11.2]."
         )
         yield preparation_page(self.run, "hir-preparation", "HIR Purge Report")
-        time = _TIME.named("hir", "HIR IOPS v Time - Pre-conditioning")
-        yield tracking.tracking_time_page(self.tracked, time)
+        yield self.tracked.over_time(_TIME.named("hir", "HIR IOPS v Time - Pre-conditioning"))
         window = _WINDOW.named("hir", "HIR Pre-conditioning Steady State Measurement Plot")
-        yield tracking.tracking_window_page(self.tracked, window, record)
+        yield self.tracked.window(window, record)
         yield self.all_wait_states()
         yield from map(self.wait_state, segments)
         yield self.secondary()
@@ -329,7 +324,7 @@ class IdleRecoveryReport(Struct, frozen=True):
                 "reached": tracked.steady,
                 "window": list(tracked.window.rounds),
                 "tracked_iops": list(tracked.iops),
-                "other_minutes": tracking.other_minutes_figures(self.tracked.others),
+                "other_minutes": self.tracked.others and self.tracked.others.figures,
             },
             "baseline": _summary_json(self.results.baseline),
             "wait_states": [
@@ -373,19 +368,19 @@ def _accesses_table(table_id: str, segments: Sequence[WaitSegment], time: ticks.
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = run.conditions(IdleRecoveryConditions)
-    tracked = tracking.tracked_phase(run, Phase.WDPC)
+    tracked = TrackedPhase.of(run)
     results = analyze_idle_recovery(
         conditions,
         tracked.results.window_minutes if tracked.results.steady else (),
         lambda phase, number: [step.sample for step in run.phase(phase, number=number)],
         run.manifest.target.scale,
     )
-    found, between = IdleRecoveryReport(run, conditions, tracked, results), tracking.between_verdicts(tracked)
+    found, between = IdleRecoveryReport(run, conditions, tracked, results), tracked.between
     title, demand = conditions.workload.title, header.demand_text(conditions.tc, conditions.qd)
     waits = ", ".join(f"{state.idle_ns / NS_PER_S:g}" for state in conditions.wait_states)
     access = f"{conditions.access_ns / NS_PER_S:g} s"
     return ReportContent(
-        verdicts=(tracking.tracking_sentence(tracked), *between),
+        verdicts=(tracked.sentence, *between),
         measures=tuple(found.measures()),
         sections=header.sections_of(
             run,
@@ -401,7 +396,7 @@ def report(run: Run) -> ReportContent:
                     ("Duration", format_duration(sum(sample.elapsed_ns for sample in tracked.samples))),
                     ("Pre Condition 2", "none"),
                     ("TOIO - TC/QD", "-"),
-                    ("SS Rounds", steady_rounds(tracked.results)),
+                    ("SS Rounds", tracked.results.steady_rounds),
                 ),
                 test_rows=header.stimulus_rows(
                     run,
@@ -409,7 +404,7 @@ def report(run: Run) -> ReportContent:
                     ("RW Mix", "0/100"),
                     ("Block Sizes", title.split(" RW")[0]),
                     ("TOIO - TC/QD", demand),
-                    ("Steady State", steady_rounds(tracked.results)),
+                    ("Steady State", tracked.results.steady_rounds),
                     ("Test Stimulus 2", f"Return to baseline: {access} x {conditions.cycles}"),
                     ("TOIO - TC/QD", demand),
                     ("Steady State", "-"),

@@ -24,7 +24,7 @@ from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern, Duration, Step, Stream
 from openpts.vocabulary.workload import simple_workload
 from openpts_pts.hir import IdleRecoveryConditions, WaitState
-from openpts_pts.shared.tracking.script import Tracking, until_steady
+from openpts_pts.shared.script import Tracking, until_steady
 
 _ACCESS_NS: Final = 5 * NS_PER_S
 _WAIT_STATES: Final = (1, 2, 3, 5, 10)

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
@@ -13,7 +12,7 @@ from openpts.analysis.run_comparison import relative_standard_error_pct
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.drive_work.energy_page import NO_METER, efficiency_cell, power_cell
 from openpts.procedures.kit.drive_work.work import DriveWork
-from openpts.procedures.kit.header import TestSection, head_line, sections_of
+from openpts.procedures.kit.header import TestSection, sections_of
 from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT
 from openpts.record.reader import Run, StepRecord
 from openpts.units import KIB, block_size_kib, format_block_size
@@ -34,10 +33,8 @@ from openpts_pages.kit import (
     rows_table,
     values_of,
 )
-from openpts_pages.measure import Subject
 from openpts_pages.model import Band, Block, Cell, Column, Page, PlotRule, Repeat, Series, Table, Verdict
 from openpts_pts.shared.preparation_page import loop_preparation_page
-from openpts_pts.shared.rounds import words
 from openpts_pts.shared.rounds.matrix_pages import (
     Matrix,
     absences_note,
@@ -48,20 +45,8 @@ from openpts_pts.shared.rounds.matrix_pages import (
     size_by_mix,
     tail_cell,
 )
-from openpts_pts.shared.rounds.results import (
-    TAIL_PERCENTILE,
-    MatrixCell,
-    RoundTestResults,
-    analyze_cycle,
-    round_figures,
-)
-from openpts_pts.shared.steady_state_pages import (
-    convergence_page,
-    share_of_average_page,
-    steady_state_sentence,
-    window_of,
-    window_page,
-)
+from openpts_pts.shared.rounds.report import RoundReport
+from openpts_pts.shared.rounds.results import TAIL_PERCENTILE, MatrixCell, analyze_cycle, round_figures
 
 PREFIX: Final = "iops"
 
@@ -90,14 +75,16 @@ _NO_CPU: Final = "CPU System Usage and CPU IO Wait: not recorded in any step of 
 _IOPS: Final = IOPS.measure("iops", "{name}", decimals=0)
 
 
-class _Pages(Struct, frozen=True):
-    """The pages of one run, a method for each."""
+class IopsReport(RoundReport, frozen=True):
+    """What a run found, and its pages."""
 
-    run: Run
-    results: RoundTestResults
-    matrix: Matrix
+    @property
+    def matrix(self) -> Matrix:
+        """All mixes and sizes of 7.2."""
+        pattern, line = AccessPattern.RANDOM, self.head_line
+        return Matrix(self.results, pattern, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, line)
 
-    def all(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[Page]:
         """In the order of the sample report, our own behind."""
         yield from self.evidence()
         shown = matrix_table(
@@ -125,13 +112,13 @@ class _Pages(Struct, frozen=True):
             of_mix = f" - RW {mix(read_pct)}" if read_pct else ""
             name = plot.named(PREFIX, f"IOPS Steady State Convergence Plot - All Block Sizes{of_mix}")
             points = [RoundPoint(AccessPattern.RANDOM, size, read_pct) for size in BLOCK_SIZES_BYTES]
-            yield convergence_page(results, name, [point for point in points if point in results.cells])
+            yield self.convergence(name, [point for point in points if point in results.cells])
         window = "IOPS Steady State Measurement Window"
-        yield share_of_average_page(results, _TRACKED.named(PREFIX, window))
-        record = words.verification_record(results, "7.3.4")
+        yield self.share_of_average(_TRACKED.named(PREFIX, window))
         for index, variable in enumerate(results.conditions.tracking):
-            name = _window(index).named(PREFIX, f"{window} - {words.short_name(variable)}")
-            yield window_page(window_of(results, index, record), name)
+            size = format_block_size(variable.block_size_bytes).replace(" ", "")
+            of = f"{variable.access_pattern.short}/{size} RW{variable.read_pct}"
+            yield self.window(index, "7.3.4", _window(index).named(PREFIX, f"{window} - {of}"))
 
     def table(self, shown: Table) -> Page:
         """The table of IOPS (Plot 7-3) and, for the eye, its cells shaded with the range of their rounds."""
@@ -249,7 +236,7 @@ class _Pages(Struct, frozen=True):
 
     def _secondary(self, key: str, title: str, *blocks: Block) -> Page:
         """The conditions are repeated above the secondary tables (Plot 7-5)."""
-        return Page(f"{PREFIX}-{key}", title, (Verdict(self.matrix.head_line), *blocks))
+        return Page(f"{PREFIX}-{key}", title, (Verdict(self.head_line), *blocks))
 
     def repeatability(self) -> Page:
         """Each round of each cell around the cell's mean; cells that range widely are named."""
@@ -349,17 +336,10 @@ def _merged_tail(cell: MatrixCell) -> Cell:
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     results = analyze_cycle(run, 1)
-    steady, state = words.summary_state(results), words.not_steady(results)
-    measures = tuple(
-        _IOPS.of(results.cells.get(point), Subject(str(point), steady=steady, state=state))
-        for point in _KEY_POINTS
-    )
-    conditions, rounds = results.conditions, results.window.label.replace(" ", "")
-    demand = f"T{conditions.tc}/Q{conditions.qd}"
-    line = head_line(run, Phase.ROUND, demand=demand, more=f"Rounds {rounds}")
-    matrix = Matrix(results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, line)
+    found = IopsReport(run, results)
+    measures = tuple(_IOPS.of(results.cells.get(point), found.subject(str(point))) for point in _KEY_POINTS)
     return ReportContent(
-        verdicts=(steady_state_sentence(results), *words.short_form_words(results, measures)),
+        verdicts=(found.sentence, *found.short_form(measures)),
         measures=measures,
         sections=sections_of(
             run,
@@ -368,10 +348,10 @@ def report(run: Run) -> ReportContent:
                 title="IOPS Test",
                 bar="IOPS Test (REQUIRED) - Report Page",
                 heading="IOPS - Block Size x RW Mix Matrix",
-                setup=words.loop_setup_rows(run, results, "IOPS Loop"),
-                test_rows=words.loop_test_rows(run, results, "IOPS Loop"),
-                red_lines=words.red_lines(results),
-                pages=lambda: tuple(_Pages(run, results, matrix).all()),
+                setup=found.setup_rows("IOPS Loop"),
+                test_rows=found.test_rows("IOPS Loop"),
+                red_lines=results.red_lines,
+                pages=found.pages,
             ),
         ),
         figures=lambda: round_figures(results),

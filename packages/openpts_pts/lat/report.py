@@ -37,14 +37,13 @@ from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint
 from openpts_pages import cells, kit, ticks
 from openpts_pages.kit import Plot, PlotName, Required, page, rows_table, values_of
-from openpts_pages.measure import Measure, Measured, Subject, measured
+from openpts_pages.measure import Measure, Measured, measured
 from openpts_pages.model import Cell, Column, Page, PlotRule, Row, Series, Verdict
 from openpts_pts.lat import LatencyConditions
 from openpts_pts.lat.findings import engine_overhead
 from openpts_pts.shared.confidence_page import Applied, confidence_page, times_figures
 from openpts_pts.shared.preparation_page import loop_preparation_page
 from openpts_pts.shared.rounds import results as rounds
-from openpts_pts.shared.rounds import words
 from openpts_pts.shared.rounds.matrix_pages import (
     Matrix,
     absences_note,
@@ -53,12 +52,7 @@ from openpts_pts.shared.rounds.matrix_pages import (
     mix_series,
     tail_cell,
 )
-from openpts_pts.shared.steady_state_pages import (
-    convergence_page,
-    steady_state_sentence,
-    window_of,
-    window_page,
-)
+from openpts_pts.shared.rounds.report import RoundReport
 
 _PREFIX: Final = "lat"
 _READ_PCTS: Final = (0, 65, 100)
@@ -131,11 +125,9 @@ class _Curve(Struct, frozen=True):
         return cells.latency(value_ns), cells.latency(value_ns) if continues else Cell("-")
 
 
-class LatencyReport(Struct, frozen=True):
+class LatencyReport(RoundReport, frozen=True):
     """What a run found, and its pages; ``times`` are those of the long histogram, None if it never began."""
 
-    run: Run
-    results: rounds.RoundTestResults
     times: ResponseTimes | None
 
     @property
@@ -147,39 +139,30 @@ class LatencyReport(Struct, frozen=True):
     @property
     def matrix(self) -> Matrix:
         """All mixes and sizes of 9.2."""
-        conditions, window = self.results.conditions, self.results.window
-        line = header.head_line(
-            self.run,
-            Phase.ROUND,
-            demand=f"T{conditions.tc}/Q{conditions.qd}",
-            more=f"Rounds {window.label.replace(' ', '')}",
-        )
-        return Matrix(self.results, AccessPattern.RANDOM, _BLOCK_SIZES_BYTES, _READ_PCTS, _PREFIX, line)
+        pattern, line = AccessPattern.RANDOM, self.head_line
+        return Matrix(self.results, pattern, _BLOCK_SIZES_BYTES, _READ_PCTS, _PREFIX, line)
 
     def measures(self) -> Iterator[Measured]:
         """RND 4 KiB at RW0, RW65 and RW100."""
-        steady, state = words.summary_state(self.results), words.not_steady(self.results)
         for read_pct in _READ_PCTS:
             point = RoundPoint(AccessPattern.RANDOM, _KEY_SIZE_BYTES, read_pct)
-            subject = Subject(str(point), steady=steady, state=state)
-            yield from measured(_MEASURES, self.results.cells.get(point), subject)
+            yield from measured(_MEASURES, self.results.cells.get(point), self.subject(str(point)))
 
     def pages(self) -> Iterator[Page]:
         """In the order of 9.3, then what may be added."""
         results, matrix = self.results, self.matrix
         title = "LAT Purge Report and Pre-conditioning Report"
         yield loop_preparation_page(self.run, results, f"{_PREFIX}-preparation", title, loop_name="LAT Loop")
-        yield from self.convergence()
+        yield from self.convergences()
         for index, variable in enumerate(results.conditions.tracking):
             size = format_block_size(variable.block_size_bytes)
             plot = replace(_WINDOW, key=f"window-{index + 1}")
             name = f"Steady State Measurement Window - RND/{size}".replace(" KiB", "KiB")
-            window = window_of(results, index, words.verification_record(results, "9.3.4"))
-            yield window_page(window, plot.named(_PREFIX, name))
+            yield self.window(index, "9.3.4", plot.named(_PREFIX, name))
         yield self.table(matrix)
         yield confidence_page(
             self.times,
-            Applied(_HISTOGRAM_WORKLOAD, words.demand(results), self.nines),
+            Applied(_HISTOGRAM_WORKLOAD, self.demand, self.nines),
             _HISTOGRAM.named(_PREFIX, "Response Time Histogram - Confidence Level Plot - RND 4KiB RW0"),
         )
         yield self.levels()
@@ -187,7 +170,7 @@ class LatencyReport(Struct, frozen=True):
         yield _columns_page(matrix, "Plot 9-6", "Maximum", MRT.cell)
         yield self.exceedance()
 
-    def convergence(self) -> Iterator[Page]:
+    def convergences(self) -> Iterator[Page]:
         """Averages of the writes, which the specification asks for; then their maxima and the other mixes."""
         for plot, read_pct, what, metric in (
             (_CONVERGENCE, 0, "Average", ART),
@@ -199,7 +182,7 @@ class LatencyReport(Struct, frozen=True):
             name = plot.named(_PREFIX, f"Steady State Convergence Plot - {what} Latency - {of}")
             points = (RoundPoint(AccessPattern.RANDOM, size, read_pct) for size in _BLOCK_SIZES_BYTES)
             known = [point for point in points if point in self.results.cells]
-            shown = convergence_page(self.results, name, known, metric)
+            shown = self.convergence(name, known, metric)
             yield shown if plot is _CONVERGENCE else replace(shown, mandatory=False)
 
     def table(self, matrix: Matrix) -> Page:
@@ -417,7 +400,7 @@ def report(run: Run) -> ReportContent:
     found = LatencyReport(run, results, times)
     measures = tuple(found.measures())
     return ReportContent(
-        verdicts=(steady_state_sentence(results), *words.short_form_words(results, measures)),
+        verdicts=(found.sentence, *found.short_form(measures)),
         measures=measures,
         sections=header.sections_of(
             run,
@@ -426,11 +409,9 @@ def report(run: Run) -> ReportContent:
                 title="Latency Test",
                 bar="Latency Test (REQUIRED) - Report Page",
                 heading="LAT - Response Time OIO=1",
-                setup=words.loop_setup_rows(run, results, "LAT Loop"),
-                test_rows=words.loop_test_rows(
-                    run, results, "LAT Loop", second=f"{_HISTOGRAM_WORKLOAD}, {length}"
-                ),
-                red_lines=words.red_lines(results),
+                setup=found.setup_rows("LAT Loop"),
+                test_rows=found.test_rows("LAT Loop", second=f"{_HISTOGRAM_WORKLOAD}, {length}"),
+                red_lines=results.red_lines,
                 pages=found.pages,
             ),
         ),

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute
@@ -11,23 +10,16 @@ from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, Metric
 from openpts.units import NS_PER_S
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, table
-from openpts_pages.model import Block, Cell, Column, Figure, Page, Row, Table
+from openpts_pages.model import Block, Cell, Figure, Page, Table
 from openpts_pages.ticks import TimeAxis
 
 T = TypeVar("T")
-
-_CPU_SYS: Final = replace(CPU_SYS, decimals=1)
 
 
 def minutes_axis(minutes: Sequence[Minute]) -> TimeAxis:
     """Time from the start of the stimulus to the end of its last minute, and a bit behind it if alone."""
     room = 1.1 if len(minutes) == 1 else 1.0
     return ticks.time_axis("Time", 0, room * max((minute.end_ns for minute in minutes), default=0))
-
-
-def elapsed_column(time: TimeAxis) -> Column:
-    """The heading of the rows' heads."""
-    return Column(f"Elapsed ({time.unit_name})", width=0)
 
 
 def list_minutes(
@@ -41,7 +33,7 @@ def list_minutes(
     printed: bool | int = False,
 ) -> Table:
     """A row for each minute, or each access, under the time of its end."""
-    head: Col[T] = Col(elapsed_column(time).label, lambda one: elapsed_cell(end_ns(one), time), width=0)
+    head: Col[T] = Col(f"Elapsed ({time.unit_name})", lambda one: elapsed_cell(end_ns(one), time), width=0)
     return table(table_id, title, head, columns, minutes, printed=printed)
 
 
@@ -63,25 +55,20 @@ def _minute(point: MinuteSpread) -> Minute:
     return point[0]
 
 
-def minute_columns(*, extra: Iterable[Column] = ()) -> tuple[Column, ...]:
-    """Heads for ``minute_row``: IOPS first, then what is particular, then response times and CPU."""
-    return (Column("IOPS"), *extra, Column("ART (ms)"), Column("MRT (ms)"), Column("CPU Sys (%)"))
+def iops_column(minute_ns: int) -> Col[Minute]:
+    """IOPS of minutes; a part of one, at the end of a stimulus, is marked and not plotted."""
+
+    def cell(minute: Minute) -> Cell:
+        iops = IOPS.cell(minute)
+        if minute.number == 1 or 2 * minute.elapsed_ns >= minute_ns:
+            return iops
+        return cells.words(iops.text, note=f"in {cells.fixed(minute.elapsed_ns / NS_PER_S, 3)} s")
+
+    return Col(IOPS.label, cell)
 
 
-def minute_row(minute: Minute, time: TimeAxis, minute_ns: int, *, extra: Iterable[Cell] = ()) -> Row:
-    """A minute; its head is the time from the first I/O of the stimulus to its end."""
-    return Row(
-        elapsed_cell(minute.end_ns, time),
-        (_iops(minute, minute_ns), *extra, *(metric.cell(minute) for metric in (ART, MRT, _CPU_SYS))),
-    )
-
-
-def _iops(minute: Minute, minute_ns: int) -> Cell:
-    """IOPS of a minute; a part of one, at the end of a stimulus, is marked and not plotted."""
-    iops = IOPS.cell(minute)
-    if minute.number == 1 or 2 * minute.elapsed_ns >= minute_ns:
-        return iops
-    return cells.words(iops.text, note=f"in {cells.fixed(minute.elapsed_ns / NS_PER_S, 3)} s")
+TIMES_AND_CPU: Final[tuple[Metric[Minute], ...]] = (ART, MRT, replace(CPU_SYS, decimals=1))
+"""What tables of minutes have beside IOPS."""
 
 
 def elapsed_cell(elapsed_ns: int, time: TimeAxis) -> Cell:
@@ -95,11 +82,8 @@ def with_transfer_size(pages: Iterable[Page], sizes_bytes: Iterable[int]) -> tup
     if len(sizes) != 1:
         return tuple(pages)
     (size,) = sizes
-    return tuple(
-        msgspec.structs.replace(page, blocks=tuple(_told(block, size) for block in page.blocks))
-        for page in pages
-    )
 
+    def sized(block: Block) -> Block:
+        return replace(block, transfer_bytes=size) if isinstance(block, Figure) else block
 
-def _told(block: Block, size_bytes: int) -> Block:
-    return msgspec.structs.replace(block, transfer_bytes=size_bytes) if isinstance(block, Figure) else block
+    return tuple(replace(page, blocks=tuple(map(sized, page.blocks))) for page in pages)

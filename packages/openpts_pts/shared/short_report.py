@@ -12,7 +12,7 @@ from openpts.vocabulary.verdict import TrackingVariable
 from openpts_pages.facts_table import items_table
 from openpts_pages.model import Block, Cell, Figure, Page, Section, Table, Verdict
 from openpts_pts.shared.rounds.conditions import RoundConditions
-from openpts_pts.shared.steady_state_pages import point_name
+from openpts_pts.shared.rounds.report import point_name
 
 PLOT_PX: Final = 240
 """Plots are lower than in the full report, so that a test has few pages."""

@@ -23,22 +23,14 @@ from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts_pages import cells, ticks
 from openpts_pages.kit import NO_ROUND, Plot, PlotName, Required, labels_axis, page, rows_table, values_of
-from openpts_pages.measure import Measure, Measured, Subject, measured
+from openpts_pages.measure import Measure, Measured, measured
 from openpts_pages.model import Cell, Column, Page, Repeat, Series, Table, Verdict
 from openpts_pts.shared.minutes_table import with_transfer_size
 from openpts_pts.shared.preparation_page import loop_preparation_page
-from openpts_pts.shared.rounds import words
 from openpts_pts.shared.rounds.matrix_pages import mix
-from openpts_pts.shared.rounds.results import RoundTestResults, analyze_cycle, round_figures
-from openpts_pts.shared.steady_state_pages import (
-    Window,
-    convergence_page,
-    interface_limit,
-    rounds_reason,
-    steady_state_sentence,
-    window_of,
-    window_page,
-)
+from openpts_pts.shared.rounds.report import RoundReport, interface_limit
+from openpts_pts.shared.rounds.results import analyze_cycle, round_figures
+from openpts_pts.shared.window_page import Window
 from openpts_pts.tp import ThroughputConditions
 
 READ_PCTS: Final = (0, 100)
@@ -104,13 +96,11 @@ def last_pass(samples: Sequence[Sample], range_bytes: int, most_bins: int) -> tu
     return tuple(found)
 
 
-class Cycle(Struct, frozen=True):
+class Cycle(RoundReport, frozen=True):
     """One block size, measured in the cycle of that number, if that was begun; a method for each page."""
 
-    run: Run
     number: int
     size_bytes: int
-    results: RoundTestResults
     begun: bool
 
     @property
@@ -139,14 +129,13 @@ class Cycle(Struct, frozen=True):
 
     def verdict(self) -> Verdict:
         """Whether steady state was reached."""
-        sentence = steady_state_sentence(self.results)
-        return Verdict(f"{self.title}: {sentence.text if self.begun else 'not begun.'}", sentence.tone)
+        text = self.sentence.text if self.begun else "not begun."
+        return Verdict(f"{self.title}: {text}", self.sentence.tone)
 
     def measures(self) -> tuple[Measured, ...]:
         """Means of writes and reads."""
-        steady = words.summary_state(self.results) if self.begun else "not begun"
-        state = words.not_steady(self.results)
-        return measured(_MEASURES, self, Subject(self.title, steady=steady, state=state))
+        subject = self.subject(self.title)
+        return measured(_MEASURES, self, subject if self.begun else replace(subject, steady="not begun"))
 
     def figures(self) -> dict[str, Any]:
         """Rounds, steady state and averages, JSON-ready."""
@@ -162,17 +151,16 @@ class Cycle(Struct, frozen=True):
 
     def section(self) -> TestSection:
         """All pages with their common header."""
-        run, results, title = self.run, self.results, self.title
-        mixes = " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in results.conditions.read_pcts)
-        size = format_block_size(self.size_bytes)
+        title, read_pcts = self.title, self.results.conditions.read_pcts
+        mixes = " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in read_pcts)
         return TestSection(
             test=self.prefix,
             title=f"{_TITLE} - {title}",
             bar=f"{_TITLE} (REQUIRED) - Report Page",
             heading=f"TP - {title.replace(' KiB', 'KiB')}",
-            setup=words.loop_setup_rows(run, results, f"{title} loop", first=title, cycle=self.number),
-            test_rows=words.loop_test_rows(run, results, title, mixes, size),
-            red_lines=words.red_lines(results) if self.begun else (f"{title}: NOT BEGUN",),
+            setup=self.setup_rows(f"{title} loop", first=title, cycle=self.number),
+            test_rows=self.test_rows(title, mixes, format_block_size(self.size_bytes)),
+            red_lines=self.results.red_lines if self.begun else (f"{title}: NOT BEGUN",),
             pages=lambda: with_transfer_size(self.pages(), (self.size_bytes,)),
             cycle=self.number,
         )
@@ -180,8 +168,8 @@ class Cycle(Struct, frozen=True):
     def pages(self) -> Iterator[Page]:
         """In the order of 8.3; Plots 8-4 and 8-6 are those of 1024 KiB, 8-5 and 8-7 of other sizes."""
         yield self.preparation()
-        yield self.convergence(_WRITE, "Write", 0)
-        yield self.convergence(_READ, "Read", 100)
+        yield self.converged(_WRITE, "Write", 0)
+        yield self.converged(_READ, "Read", 100)
         yield self.write_window()
         tabular, bars = _LARGE if self.size_bytes >= MIB else _OTHERS
         shown = self.averages(tabular.number)
@@ -201,14 +189,14 @@ class Cycle(Struct, frozen=True):
             self.run, self.results, page_id, title, loop_name=f"{self.title} loop", cycle=self.number
         )
 
-    def convergence(self, plot: Required, what: str, read_pct: int) -> Page:
+    def converged(self, plot: Required, what: str, read_pct: int) -> Page:
         """MB/s of all rounds (8.3.3, 8.3.4)."""
         size = format_block_size(self.size_bytes).replace(" ", "")
         name = plot.named(self.prefix, f"Throughput Test - SS Convergence - {what} {size}")
         if self.results.rounds and self.point(read_pct) not in self.results.cells:
             return page(name, Verdict(f"{what}s of {self.title} were not measured in this run.", "fail"))
         limit = interface_limit(self.run.manifest)
-        return convergence_page(self.results, name, [self.point(read_pct)], THROUGHPUT, limit=limit)
+        return self.convergence(name, [self.point(read_pct)], THROUGHPUT, limit=limit)
 
     def write_window(self) -> Page:
         """The window with the determination data of the writes, which decide (8.3.5, 8.3.6)."""
@@ -216,8 +204,7 @@ class Cycle(Struct, frozen=True):
         name = _WINDOW.named(self.prefix, title)
         if not self.results.conditions.tracking:
             return page(name, Verdict(f"Writes of {self.title} were not tracked in this run.", "fail"))
-        record = words.verification_record(self.results, "8.3.5")
-        return window_page(window_of(self.results, 0, record), name)
+        return self.window(0, "8.3.5", name)
 
     def read_window(self) -> Page:
         """The same rounds of the reads: ours, beside those that decide."""
@@ -231,11 +218,11 @@ class Cycle(Struct, frozen=True):
             metric=THROUGHPUT,
             verdict=verdict,
             values=THROUGHPUT.of_rounds(results.rounds, point),
-            reason="not part of this run" if results.window.is_full else rounds_reason(results),
-            conditions=words.verification_record(results, "8.3.5"),
+            reason="not part of this run" if results.window.is_full else results.reason(),
+            conditions=self.record("8.3.5"),
         )
         title = f"Reads in the Measurement Window - SEQ/{format_block_size(self.size_bytes)}"
-        made = window_page(window, PlotName(f"{self.prefix}-read-window", "Plot X-TP-2", title))
+        made = window.page(PlotName(f"{self.prefix}-read-window", "Plot X-TP-2", title))
         sentence = Verdict("Reads do not decide: steady state is judged on the writes (8.3.5).")
         return replace(made, blocks=(*made.blocks, sentence), mandatory=False)
 
@@ -353,7 +340,7 @@ def report(run: Run) -> ReportContent:
     begun = run.cycle_count if run.steps or run.manifest.purges else 0
     sizes = enumerate(run.conditions(ThroughputConditions).block_sizes_bytes, start=1)
     cycles = [
-        Cycle(run, number, size_bytes, analyze_cycle(run, number, (size_bytes,)), begun=number <= begun)
+        Cycle(run, analyze_cycle(run, number, (size_bytes,)), number, size_bytes, begun=number <= begun)
         for number, size_bytes in sizes
     ]
     largest_first = sorted(cycles, key=lambda cycle: -cycle.size_bytes)  # 8.3.7 begins with 1024 KiB

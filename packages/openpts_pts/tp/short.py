@@ -19,7 +19,7 @@ from openpts_pts.shared.short_report import (
     verification,
     window_unit,
 )
-from openpts_pts.shared.steady_state_pages import round_columns
+from openpts_pts.shared.window_page import round_columns
 from openpts_pts.tp import ThroughputConditions
 
 
@@ -93,7 +93,7 @@ def _convergence(sections: Sequence[Section], key: str, what: str) -> list[Block
     shown = rows_table(
         f"{_prefix(sections)}-{key}-values",
         f"Values plotted: {what.lower()}, average of each Round (MB/s)",
-        (found[0].head, *round_columns(range(1, rounds + 1))),
+        (found[0].head, *round_columns(rounds)),
         ((row.head, *row.cells, *(cells.none() for _ in range(rounds - len(row.cells)))) for row in rows),
         printed=False,
     )

@@ -28,8 +28,8 @@ from openpts_pts.shared.minutes_table import MinuteSpread, spread_columns
 from openpts_pts.shared.preparation_page import active_range, preparation_page, short_form_table
 from openpts_pts.shared.rounds.results import one_pass_of
 from openpts_pts.shared.saturation import FINAL_MINUTES, PLATEAU_MINUTES, ZONE_PCT
-from openpts_pts.shared.steady_state_pages import Window, window_page
-from openpts_pts.shared.tracking.pages import OtherMinutes, other_minutes, other_minutes_verdicts
+from openpts_pts.shared.tracking import ROUND_WORD, OtherMinutes, other_minutes
+from openpts_pts.shared.window_page import Window
 from openpts_pts.wsat import WriteSaturationConditions
 
 PRINTED_VALUES: Final = 200
@@ -169,7 +169,9 @@ class SaturationCycle(Struct, frozen=True):
     @property
     def between_verdicts(self) -> tuple[Verdict, ...]:
         """A verdict on the minutes between the tracked ones, if they disagree with these."""
-        return other_minutes_verdicts(self.others, self.workload.title, self.conditions.tracking_period_ns)
+        if self.others is None:
+            return ()
+        return self.others.verdicts(self.workload.title, self.conditions.tracking_period_ns)
 
     @property
     def axes(self) -> tuple[MinuteAxis, MinuteAxis, MinuteAxis]:
@@ -362,11 +364,11 @@ class SaturationCycle(Struct, frozen=True):
             conditions=f"Minutes of {format_duration(conditions.minute_ns)}, which begin "
             f"{format_duration(conditions.tracking_period_ns)} apart; {self.demand}; "
             f"DP = {header.data_text(conditions)} [10.3.2].",
-            round_word="Tracking Round",
+            round_word=ROUND_WORD,
             further_verdicts=self.between_verdicts,
         )
         title = f"WSAT Steady State Measurement Window - {self.title}"
-        shown = window_page(window, PlotName(f"{self.prefix}-window", "Plot 10-9", title))
+        shown = window.page(PlotName(f"{self.prefix}-window", "Plot 10-9", title))
         return replace(shown, mandatory=conditions.stop_when_steady)
 
     def zones(self) -> Page:

@@ -23,7 +23,6 @@ from openpts_pages.model import Cell, Verdict
 from openpts_pts.shared.confidence_page import percentile_cell, times_figures
 from openpts_pts.shared.minutes_table import with_transfer_size
 from openpts_pts.shared.saturation import SaturationResults, SaturationZones
-from openpts_pts.shared.tracking.pages import other_minutes_figures
 from openpts_pts.wsat import WriteSaturationConditions, pages
 from openpts_pts.wsat.pages import SaturationCycle
 
@@ -314,7 +313,7 @@ def _figures(cycle: SaturationCycle) -> dict[str, Any]:
             "average_iops": verdict.average if verdict and results.steady else None,
             "range_pct": verdict.range_pct if verdict else None,
             "slope_excursion_pct": verdict.slope_excursion_pct if verdict else None,
-            "other_minutes": other_minutes_figures(cycle.others),
+            "other_minutes": cycle.others and cycle.others.figures,
         },
         "zones": None
         if zones is None

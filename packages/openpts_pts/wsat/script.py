@@ -44,11 +44,10 @@ from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step, Stimulus, Stream
 from openpts.vocabulary.workload import DEFAULT, Workload, workload_on
 from openpts_pts.shared.continuous import continuous, transferred_for
-from openpts_pts.shared.judged_rounds import JudgedRounds
 from openpts_pts.shared.nines import histogram_ns
 from openpts_pts.shared.one_pass import condition_in_one_pass
 from openpts_pts.shared.saturation import is_whole_minute
-from openpts_pts.shared.tracking.script import Tracking
+from openpts_pts.shared.script import JudgedRounds, Tracking
 from openpts_pts.wsat import WriteSaturationConditions
 
 _MINUTE_NS: Final = 60 * NS_PER_S

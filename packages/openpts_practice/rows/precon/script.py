@@ -57,7 +57,7 @@ from openpts_practice.rows.steps import (
     sequential_writes,
     without_impossible_rows,
 )
-from openpts_pts.shared.judged_rounds import JudgedRounds
+from openpts_pts.shared.script import JudgedRounds
 
 
 # LSI-PRE-01, 05

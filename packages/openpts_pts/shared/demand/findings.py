@@ -14,7 +14,7 @@ from openpts.vocabulary.verdict import Deviation
 from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts_pts.shared.demand.distribution import LIMIT_STANDARD_ERRORS, has_shares, period_shares
 from openpts_pts.shared.demand.results import analyze_demand
-from openpts_pts.shared.tracking.rounds import TrackedStep, analyze_tracking
+from openpts_pts.shared.tracking import TrackedPhase
 
 
 class DemandRequirement(Struct, frozen=True):
@@ -43,11 +43,7 @@ def demand_findings(run: Run, requirements: Requirements) -> tuple[Deviation, ..
 def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     """The specification orders no stop, so the test continues; the ledger states on what data."""
     conditions = run.conditions(DemandConditions)
-    tracked = analyze_tracking(
-        [TrackedStep(step.place.number, step.place.position, step.sample) for step in run.phase(Phase.WDPC)],
-        minute_ns=conditions.minute_ns,
-        period_ns=conditions.tracking_period_ns,
-    )
+    tracked = TrackedPhase.of(run).results
     if tracked.steady:
         return
     used = f"{len(tracked.minutes)} tracking rounds, too few to judge"

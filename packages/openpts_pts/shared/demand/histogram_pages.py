@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import ResponseTimes, nines_percentile, response_times
 from openpts.analysis.minutes import minutes_of
-from openpts.procedures.kit.steps import ART, MRT, percentile, values_json
+from openpts.procedures.kit.steps import ART, MRT, columns_of, percentile, values_json
 from openpts.record.reader import StepRecord
 from openpts.units import MB, NS_PER_S, format_duration, format_latency_ms
 from openpts.vocabulary.sample import Phase, StepState
@@ -19,7 +19,7 @@ from openpts_pages.kit import Cells, Plot, page, rows_table
 from openpts_pages.model import Cell, Page, Series, Table, Verdict
 from openpts_pts.shared.confidence_page import histogram_figure, histogram_table, percentile_cell
 from openpts_pts.shared.demand.pages import DemandRun, point_text
-from openpts_pts.shared.minutes_table import elapsed_column, minute_columns, minute_row, minutes_axis
+from openpts_pts.shared.minutes_table import TIMES_AND_CPU, iops_column, list_minutes, minutes_axis
 
 _VALUE_COLOR: Final = 2
 _OUTLIER_FACTOR: Final = 10
@@ -68,12 +68,13 @@ class Histogram(Struct, frozen=True):
         if not minutes:
             return page(name, self._absence("pre-writes"))
         time = minutes_axis(minutes)
-        shown = rows_table(
+        shown = list_minutes(
             f"{name.id}-values",
             "Every minute of the pre-writes",
-            (elapsed_column(time), *minute_columns()),
-            (minute_row(minute, time, minute_ns) for minute in minutes),
-            printed=False,
+            (iops_column(minute_ns), *columns_of(TIMES_AND_CPU)),
+            minutes,
+            time=time,
+            end_ns=lambda minute: minute.end_ns,
         )
         plot = Plot(
             x=time.axis,

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import accumulate
+from operator import itemgetter
 from statistics import fmean
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.minutes import minutes_of
+from openpts.analysis.minutes import Minute, minutes_of
 from openpts.procedures.kit.header import data_text, of_cycle
 from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, columns_of
 from openpts.record.reader import Run
@@ -33,27 +35,18 @@ from openpts_pages.kit import (
     table,
     values_of,
 )
-from openpts_pages.model import Axis, Band, Cell, Column, Mark, Page, PlotRule, Row, Series, Table, Verdict
+from openpts_pages.model import Axis, Band, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
 from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts_pts.shared.demand.results import DemandResults, OperatingPoint, PointResults, analyze_demand
-from openpts_pts.shared.minutes_table import elapsed_cell, elapsed_column, minute_row
+from openpts_pts.shared.minutes_table import TIMES_AND_CPU, iops_column, list_minutes
 from openpts_pts.shared.preparation_page import preparation_page, wipc_table
-from openpts_pts.shared.steady_state_pages import (
+from openpts_pts.shared.tracking import ROUND_WORD, TrackedPhase
+from openpts_pts.shared.window_page import (
     Window,
     height_over_rounds,
     judged_sentence,
     round_columns,
-    rounds_reason,
     window_band,
-    window_page,
-)
-from openpts_pts.shared.tracking.pages import (
-    TrackedPhase,
-    tracked_phase,
-    tracking_rounds_page,
-    tracking_sentence,
-    tracking_time_page,
-    tracking_window_page,
 )
 
 _BEHIND_VARIATION: Final = (
@@ -131,7 +124,7 @@ class DemandRun(Struct, frozen=True):
             ((step.place.number, step.sample) for step in run.phase(Phase.ROUND)),
             finished.outcome.steady_round if finished else None,
         )
-        return cls(run, names, conditions, results, tracked_phase(run, Phase.WDPC))
+        return cls(run, names, conditions, results, TrackedPhase.of(run))
 
     def pattern(self, read_pct: int | None = None) -> str:
         """The access pattern in the header's words: ``RND 8 KiB 65/35``, with its own R/W mix or another."""
@@ -154,7 +147,7 @@ class DemandRun(Struct, frozen=True):
         """Whether demand variation came to steady state, with its rule."""
         results = self.results
         what = f"Demand variation (IOPS of {self.pattern()} at {results.tracked})"
-        return judged_sentence(what, results, len(results.rounds), rounds_reason(results))
+        return judged_sentence(what, results, len(results.rounds))
 
     def choice_rule(self) -> Verdict:
         """How the points are chosen, with this run's limits."""
@@ -200,64 +193,55 @@ class DemandRun(Struct, frozen=True):
         page_id, run = f"{self.names.prefix}-preparation", self.run
         wipc = (wipc_table(run, page_id),) if run.phase(Phase.WIPC) else ()
         title = f"{self.names.test} Purge Report and Pre-conditioning Report"
-        return preparation_page(run, page_id, title, *wipc, tracking_sentence(self.preconditioning))
+        return preparation_page(run, page_id, title, *wipc, self.preconditioning.sentence)
 
     def preconditioning_course(self) -> Page:
         """Plot 1: over tracking rounds for CBW, over time for DIRTH."""
-        make, over = tracking_time_page, "Time"
+        make, over = self.preconditioning.over_time, "Time"
         if self.names.over_rounds:
-            make, over = tracking_rounds_page, "Tracking Round"
-        lead = f"P1 WDPC {self._precondition} - IOPS vs {over}"
-        return make(self.preconditioning, self.names.plot(1), lead=lead)
+            make, over = self.preconditioning.over_rounds, ROUND_WORD
+        return make(self.names.plot(1), Verdict(f"P1 WDPC {self._precondition} - IOPS vs {over}"))
 
     def preconditioning_window(self) -> Page:
         """Plot 2: the window in which preconditioning came to steady state."""
         lead = Verdict(f"P2 WDPC {self._precondition} - steady state of the pre-conditioning")
-        made = tracking_window_page(self.preconditioning, self.names.plot(2), self._record())
+        made = self.preconditioning.window(self.names.plot(2), self._record())
         return replace(made, blocks=(lead, *made.blocks))
 
     def prewrites(self) -> Page:
         """Plot 3: IOPS of each minute of the pre-writes between rounds, one behind the other."""
-        name, steps, minute_ns = (
-            self.names.plot(3),
-            self.run.phase(Phase.ROUND_PREWRITE),
-            self.conditions.minute_ns,
-        )
+        name, steps = self.names.plot(3), self.run.phase(Phase.ROUND_PREWRITE)
         if not steps:
             return page(name, Verdict("No pre-write was begun.", "fail"))
-        starts_ns = [0]
-        for step in steps:
-            starts_ns.append(starts_ns[-1] + step.sample.elapsed_ns)
+        starts_ns = [0, *accumulate(step.sample.elapsed_ns for step in steps)]
         time = ticks.time_axis("Time in pre-writes, one behind the other", 0, starts_ns[-1])
         by_color: dict[int, list[int]] = {}  # from the first color again beyond the last
-        for step in steps:
-            by_color.setdefault((step.place.number - 1) % _COLORS, []).append(step.place.number)
+        bands, placed = list[Band](), list[tuple[int, int, Minute]]()  # number of the round, end, minute
+        for step, start_ns, end_ns in zip(steps, starts_ns, starts_ns[1:], strict=False):
+            number = step.place.number
+            by_color.setdefault((number - 1) % _COLORS, []).append(number)
+            tone = "plain" if number % 2 else "allowed"
+            bands.append(Band("x", time.place(start_ns), time.place(end_ns), tone, str(number)))
+            minutes = minutes_of([step.sample], self.conditions.minute_ns)
+            placed += ((number, start_ns + minute.end_ns, minute) for minute in minutes)
+        iops = iops_column(self.conditions.minute_ns)
+
+        def of_color(label: str, color: int) -> Col[tuple[int, int, Minute]]:
+            return Col(
+                f"IOPS, {label}",
+                lambda one: iops.cell(one[2]) if (one[0] - 1) % _COLORS == color else cells.none(),
+            )
+
         labels = [
             f"Round{'s' if len(n) > 1 else ''} {', '.join(map(str, n))}" for _, n in sorted(by_color.items())
         ]
-        rows, bands = list[Row](), list[Band]()
-        for step, start_ns, end_ns in zip(steps, starts_ns, starts_ns[1:], strict=False):
-            number = step.place.number
-            tone = "plain" if number % 2 else "allowed"
-            bands.append(Band("x", time.place(start_ns), time.place(end_ns), tone, str(number)))
-            for minute in minutes_of([step.sample], minute_ns):
-                iops, *rest = minute_row(minute, time, minute_ns).cells
-                own = (
-                    iops if color == (number - 1) % _COLORS else cells.none() for color in range(len(labels))
-                )
-                head = elapsed_cell(start_ns + minute.end_ns, time)
-                rows.append(Row(head, (*own, cells.count(number), *rest)))
-        shown = rows_table(
-            f"{name.id}-values",
-            "Every minute of the pre-writes",
-            (
-                elapsed_column(time),
-                *(Column(f"IOPS, {label}") for label in labels),
-                "Round | ART (ms) | MRT (ms) | CPU Sys (%)",
-            ),
-            rows,
-            printed=False,
-        )
+        columns: list[Col[tuple[int, int, Minute]]] = [
+            *(of_color(label, color) for color, label in enumerate(labels)),
+            Col("Round", lambda one: cells.count(one[0])),
+            *(metric.column(itemgetter(2)) for metric in TIMES_AND_CPU),
+        ]
+        title = "Every minute of the pre-writes"
+        shown = list_minutes(f"{name.id}-values", title, columns, placed, time=time, end_ns=itemgetter(1))
         plot = Plot(
             x=time.axis,
             y=lambda values: ticks.linear_axis("IOPS", 0, max(values, default=0.0)),
@@ -307,7 +291,7 @@ class DemandRun(Struct, frozen=True):
             f"{name.id}-values",
             f"Values plotted: IOPS at TC {tracked.tc} in each Round",
             Col("QD", lambda point: cells.count(point.qd), width=0),
-            zip(round_columns(range(1, rounds + 1)), range(rounds), strict=True),
+            zip(round_columns(rounds), range(rounds), strict=True),
             points,
             cell=lambda point, n: cells.number(results.iops_by_round(point)[n], 0),
             printed=200,
@@ -336,10 +320,10 @@ class DemandRun(Struct, frozen=True):
             metric=IOPS,
             verdict=results.verdict,
             values=results.iops_by_round(tracked),
-            reason=rounds_reason(results),
+            reason=results.reason(),
             conditions=self._record(),
         )
-        made = window_page(window, self.names.plot(5))
+        made = window.page(self.names.plot(5))
         return replace(made, blocks=(Verdict(lead), *made.blocks))
 
     def _by_demand(self, name: PlotName, title: str, tcs: list[int], metric: Metric[PointResults]) -> Table:

@@ -17,7 +17,6 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_duration
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.uncertainty import Component, Uncertainty
-from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_pages import cells, ticks
 from openpts_pages.measure import Measure, Measured, Subject, measured
 from openpts_pages.model import Page
@@ -27,17 +26,18 @@ from openpts_pts.shared.demand.histogram_pages import histograms
 from openpts_pts.shared.demand.pages import DemandRun, Names
 from openpts_pts.shared.demand.results import DemandResults, PointResults
 from openpts_pts.shared.minutes_table import with_transfer_size
-from openpts_pts.shared.rounds.words import not_steady, red_lines, steady_rounds, summary_state
-from openpts_pts.shared.tracking.pages import between_verdicts, other_minutes_figures, tracking_sentence
+from openpts_pts.shared.tracking import ROUND_WORD
+from openpts_pts.shared.window_results import WindowResults
 
 _NOISE: Final = 1.5
 _MEASURED: Final = (IOPS, replace(THROUGHPUT, key="bandwidth_bytes_per_s", per=1), ART, MRT, CPU_SYS)
 
 
-def _steady_state(steady: bool, window: tuple[int, ...], verdict: SteadyStateReport | None) -> dict[str, Any]:
+def _steady_state(results: WindowResults) -> dict[str, Any]:
+    window, verdict = results.window.rounds, results.verdict
     return {
-        "reached": steady,
-        "round": window[-1] if steady else None,
+        "reached": results.steady,
+        "round": window[-1] if results.steady else None,
         "window": list(window),
         "average_iops": None if verdict is None else verdict.average,
         "range_pct": None if verdict is None else verdict.range_pct,
@@ -52,17 +52,15 @@ def _point(result: PointResults, *metrics: Metric[PointResults]) -> dict[str, An
 def demand_figures(demand: DemandRun) -> dict[str, Any]:
     """Rounds, steady state, operating points, histograms, shares, JSON-ready; latencies in ms."""
     results, tracked, chosen = demand.results, demand.preconditioning.results, demand.results.chosen
+    others = demand.preconditioning.others
     return {
         "complete_rounds": len(results.rounds),
         "preconditioning": {
             "tracking_rounds": len(tracked.minutes),
-            "steady_state": {
-                **_steady_state(tracked.steady, tracked.window.rounds, tracked.verdict),
-                "other_minutes": other_minutes_figures(demand.preconditioning.others),
-            },
+            "steady_state": {**_steady_state(tracked), "other_minutes": others and others.figures},
             "iops": list(tracked.iops),
         },
-        "steady_state": _steady_state(results.steady, results.window.rounds, results.verdict),
+        "steady_state": _steady_state(results),
         "operating_points": [_point(result, *_MEASURED) for result in results.results.values()],
         "chosen_points": None
         if chosen is None
@@ -109,7 +107,7 @@ def demand_report(run: Run, names: Names, title: Callable[[DemandRun], str]) -> 
     """The part of a report that is CBW's or DIRTH's, from the samples in the record."""
     demand = DemandRun.of(run, names)
     conditions, points = demand.conditions, demand.results.results.values()
-    between = between_verdicts(demand.preconditioning)
+    between = demand.preconditioning.between
     sizes_bytes = [size.block_size_bytes for size in conditions.workload.block_sizes]
     curve = Curve(
         "demand",
@@ -122,12 +120,7 @@ def demand_report(run: Run, names: Names, title: Callable[[DemandRun], str]) -> 
         dots=True,
     )
     return ReportContent(
-        verdicts=(
-            tracking_sentence(demand.preconditioning),
-            *between,
-            demand.steady_state(),
-            demand.choice(),
-        ),
+        verdicts=(demand.preconditioning.sentence, *between, demand.steady_state(), demand.choice()),
         measures=tuple(_measures(demand)),
         sections=header.sections_of(
             run,
@@ -173,13 +166,13 @@ def _pages(demand: DemandRun) -> Iterator[Page]:
 
 def _measures(demand: DemandRun) -> Iterator[Measured]:
     """The operating points with their response times; of them the maximum is a key value."""
-    results, chosen, steady = demand.results, demand.results.chosen, summary_state(demand.results)
+    results, chosen, steady = demand.results, demand.results.chosen, demand.results.state()
     if chosen is None:
         iops, art = measured(_MEASURES, None, Subject("MaxIOPS", "max", steady=steady))
         yield from (replace(iops, cover_label=iops.label), replace(art, on_cover=False))
         return
-    preconditioning = not_steady(demand.preconditioning.results)
-    states = (f"pre-conditioning: {preconditioning}" if preconditioning else "", not_steady(results))
+    preconditioning = demand.preconditioning.results.not_steady
+    states = (f"pre-conditioning: {preconditioning}" if preconditioning else "", results.not_steady)
     state = "; ".join(filter(None, states))
     keys = ("max", "min", *(f"mid{number}" for number in range(1, len(chosen.middles) + 1)))
     doubts = {} if chosen.below_art_limit else {"max": "ART not below its limit"}
@@ -238,15 +231,13 @@ def _of_choice(one: Measured, alike: Sequence[PointResults]) -> Uncertainty | No
 
 
 def _red_lines(demand: DemandRun) -> Iterator[str]:
-    preconditioning, chosen = demand.preconditioning, demand.results.chosen
-    tracked = preconditioning.results
+    tracked, chosen = demand.preconditioning.results, demand.results.chosen
     if not tracked.steady:
-        full = tracked.window.is_full
-        begun = (
-            f"after {len(tracked.minutes)} Tracking Rounds" if full else f"{preconditioning.reason} completed"
-        )
+        begun = f"{tracked.reason(ROUND_WORD)} completed"
+        if tracked.window.is_full:
+            begun = f"after {len(tracked.minutes)} Tracking Rounds"
         yield f"PRE-CONDITIONING NOT STEADY - {begun}"
-    yield from red_lines(demand.results)
+    yield from demand.results.red_lines
     if chosen is not None and not chosen.below_art_limit:
         limit_ms = demand.conditions.art_limit_ns / NS_PER_MS
         yield f"NO OPERATING POINT WITH AN AVERAGE RESPONSE TIME BELOW {limit_ms:g} ms"
@@ -254,8 +245,7 @@ def _red_lines(demand: DemandRun) -> Iterator[str]:
 
 def _setup_rows(demand: DemandRun) -> header.Rows:
     """Set-up parameters in the variant of CBW and DIRTH (Plot 14-2)."""
-    conditions, tracked = demand.conditions, demand.preconditioning.results
-    passes = conditions.precondition_passes
+    conditions, passes = demand.conditions, demand.conditions.precondition_passes
     writes = demand.pattern(0).rsplit(" ", 1)[0]
     at = header.demand_text(conditions.precondition_tc, conditions.precondition_qd)
     longest = format_duration(conditions.prewrite_longest_ns)
@@ -265,7 +255,7 @@ def _setup_rows(demand: DemandRun) -> header.Rows:
         ("Pre Condition 1", f"{passes:g} x SEQ 128 KiB W, then {writes}" if passes else writes),
         ("R/W %", "0/100"),
         ("TOIO - TC/QD", at),
-        ("SS Rounds", tracked.window.label if tracked.steady else f"{tracked.window.label}, not steady"),
+        ("SS Rounds", demand.preconditioning.results.judged_rounds),
         ("Pre Condition 2", "Inter Rnd Pre Write"),
         ("R/W %", "0/100"),
         ("TOIO - TC/QD", at),
@@ -292,5 +282,5 @@ def _test_rows(demand: DemandRun) -> header.Rows:
         ("Min IOPS Point", least),
         ("Mid IOPS Point", middles),
         ("Max IOPS Point", most),
-        ("Steady State", steady_rounds(demand.results)),
+        ("Steady State", demand.results.steady_rounds),
     )

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from openpts.analysis.rounds import MeasurementWindow, RoundsMean, consecutive_rounds, measurement_window
+from openpts.analysis.rounds import RoundsMean, consecutive_rounds, measurement_window
 from openpts.analysis.steady_state import disturbed_rounds, judge
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.verdict import SteadyStateReport
 from openpts_pts.shared.demand.conditions import DemandConditions
+from openpts_pts.shared.window_results import WindowResults
 
 _KNEE_FACTOR = 2
 
@@ -144,17 +144,15 @@ class ToioResults(Struct, frozen=True):
         return fmean(point.bandwidth_bytes_per_s for point in self.points)
 
 
-class DemandResults(Struct, frozen=True):
-    """The results of the rounds. ``rounds`` are complete ones, ``points`` the operating points in their
-    order, ``tracked`` the one on which steady state is judged. ``verdict`` is None with fewer than five
-    rounds, ``chosen`` without any.
+class DemandResults(WindowResults, frozen=True, kw_only=True):
+    """The results of the rounds, which are complete ones; ``points`` are the operating points in their order.
+
+    ``verdict`` is None with fewer than five rounds, ``chosen`` without any.
     """
 
     conditions: DemandConditions
     points: tuple[OperatingPoint, ...]
     rounds: tuple[Mapping[OperatingPoint, Sample], ...]
-    window: MeasurementWindow
-    verdict: SteadyStateReport | None
     results: Mapping[OperatingPoint, PointResults]
     chosen: ChosenPoints | None
 
@@ -162,11 +160,6 @@ class DemandResults(Struct, frozen=True):
     def tracked(self) -> OperatingPoint:
         """The highest demand: its IOPS are the tracking variable."""
         return self.points[0]
-
-    @property
-    def steady(self) -> bool:
-        """Whether steady state was reached."""
-        return self.verdict is not None and self.verdict.steady
 
     def iops_by_round(self, point: OperatingPoint) -> tuple[float, ...]:
         """IOPS of a point in all complete rounds."""
@@ -213,14 +206,13 @@ def analyze_demand(
         for point in points
         if chosen_rounds
     }
+    disturbed = disturbed_rounds(samples.values() for samples in rounds)
     return DemandResults(
+        window=window,
+        verdicts=(judge(window.rounds, tracked, disturbed) if window.is_full else None,),
         conditions=conditions,
         points=points,
         rounds=rounds,
-        window=window,
-        verdict=judge(window.rounds, tracked, disturbed_rounds(samples.values() for samples in rounds))
-        if window.is_full
-        else None,
         results=results,
         chosen=chosen_points(conditions, list(results.values())) if results else None,
     )

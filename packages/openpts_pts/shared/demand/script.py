@@ -29,9 +29,7 @@ from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step, Sti
 from openpts.vocabulary.workload import Workload, workload_on
 from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts_pts.shared.demand.results import OperatingPoint, PointResults, chosen_points, operating_points
-from openpts_pts.shared.judged_rounds import JudgedRounds
-from openpts_pts.shared.sequential_writes import written_in_sequence
-from openpts_pts.shared.tracking import script as tracking
+from openpts_pts.shared.script import JudgedRounds, Tracking, until_steady, written_in_sequence
 
 _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
 
@@ -98,8 +96,8 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
     )
 
     # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test continues either way
-    yield from tracking.until_steady(
-        tracking.Tracking(
+    yield from until_steady(
+        Tracking(
             phase=Phase.WDPC,
             streams=(Stream(_writes(conditions, tc, qd)),),
             name="preconditioning IOPS",

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution, ios_needed, response_times
 from openpts.analysis.rounds import (
     CompleteRound,
-    MeasurementWindow,
     RoundsMean,
     complete_rounds,
     judge_window,
@@ -30,6 +29,7 @@ from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 from openpts_pts.shared.one_pass import WINDOWS, OnePass
 from openpts_pts.shared.rounds.conditions import RoundConditions
+from openpts_pts.shared.window_results import WindowResults
 
 TAIL_PERCENTILE: Final = 99.999
 
@@ -113,7 +113,7 @@ def _percentile_ns(samples: Sequence[Sample]) -> int:
     return min(percentile_ns, max(sample.max_latency_ns or 0 for sample in samples))
 
 
-class RoundTestResults(Struct, frozen=True):
+class RoundTestResults(WindowResults, frozen=True, kw_only=True):
     """The results of a rounds test; ``verdicts`` go with ``conditions.tracking``.
 
     ``cells`` are averaged over the window, so they are empty if no round was completed.
@@ -121,16 +121,7 @@ class RoundTestResults(Struct, frozen=True):
 
     conditions: RoundConditions
     rounds: tuple[CompleteRound, ...]
-    window: MeasurementWindow
-    verdicts: tuple[SteadyStateReport | None, ...]
     cells: dict[RoundPoint, MatrixCell]
-
-    @property
-    def steady(self) -> bool:
-        """Steady state: every tracking variable meets both rules in this one window (PTS 7.2)."""
-        return bool(self.verdicts) and all(
-            verdict is not None and verdict.steady for verdict in self.verdicts
-        )
 
 
 def analyze_round_test(

@@ -16,10 +16,9 @@ from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern, Duration, Step, Stimulus
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts.vocabulary.workload import simple_workload
-from openpts_pts.shared.judged_rounds import JudgedRounds
 from openpts_pts.shared.one_pass import condition_in_one_pass
 from openpts_pts.shared.rounds.conditions import RoundConditions
-from openpts_pts.shared.sequential_writes import written_in_sequence
+from openpts_pts.shared.script import JudgedRounds, written_in_sequence
 
 Window: TypeAlias = Sequence[tuple[Sample, ...]]
 """Samples of the last rounds, up to five: one of each element."""

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
 from openpts_pages.model import Figure, Verdict
-from openpts_pts.shared.steady_state_pages import interface_limit
+from openpts_pts.shared.rounds.report import interface_limit
 from tests.support.made_up_run import made_up_run
 
 RUN = made_up_run("tp")

@@ -8,7 +8,7 @@ from openpts.analysis.steady_state import window_ending_at
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
-from openpts_pts.shared.tracking.pages import OtherMinutes, other_minutes
+from openpts_pts.shared.tracking import OtherMinutes, other_minutes
 from tests.support.interval_samples import in_turn
 from tests.support.player import Drive
 

@@ -8,7 +8,7 @@ from openpts.report.build import build_report
 from openpts.vocabulary.sample import NOTHING, IoFailure, Phase, StepPlace
 from openpts.vocabulary.stimulus import Duration, Step
 from openpts_pages.model import Report, Verdict
-from openpts_pts.shared.steady_state_pages import _judgements, determination_table
+from openpts_pts.shared.window_page import determination_table, judgements
 from tests.support.page_transcript import transcript_of
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -108,7 +108,7 @@ def test_a_size_below_the_sector_is_a_row_with_its_reason(reports) -> None:
 
 
 def test_rule_and_band_are_both_printed_where_they_differ(golden) -> None:
-    found = _judgements(judge(range(1, 6), [100, 100, 115, 100, 100]))
+    found = judgements(judge(range(1, 6), [100, 100, 115, 100, 100]))
     assert [verdict.text for verdict in found] == golden
 
 

@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_of
+from openpts.record.reader import StepRecord
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.sample import OperationSample, Phase, Sample, StepState
+from openpts.vocabulary.sample import OperationSample, Phase, Sample, StepPlace, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.shared.saturation import (
     SaturationZones,
@@ -19,7 +20,7 @@ from openpts_pts.shared.saturation import (
     tracked_steps,
     zones_of,
 )
-from openpts_pts.shared.tracking.rounds import TrackedStep, TrackingResults, analyze_tracking
+from openpts_pts.shared.tracking import TrackingResults, analyze_tracking
 from tests.support.interval_samples import in_turn, sample_of, step_of
 from tests.support.player import Drive
 
@@ -182,18 +183,22 @@ def measured(iops: int, length_ns: int, state: StepState = StepState.COMPLETE) -
     )
 
 
-def steps_of(tracked_iops: list[int], between_iops: int = 7) -> list[TrackedStep]:
+def tracked(number: int, position: int, sample: Sample) -> StepRecord:
+    return StepRecord(StepPlace(1, Phase.WDPC, number, position), sample)
+
+
+def steps_of(tracked_iops: list[int], between_iops: int = 7) -> list[StepRecord]:
     """Minute 1, then 29 minutes and a minute for each further tracking round."""
-    steps = [TrackedStep(1, 0, measured(tracked_iops[0], MINUTE_NS))]
+    steps = [tracked(1, 0, measured(tracked_iops[0], MINUTE_NS))]
     for number, iops in enumerate(tracked_iops[1:], start=2):
-        steps.append(TrackedStep(number, 0, measured(between_iops, PERIOD_NS - MINUTE_NS)))
-        steps.append(TrackedStep(number, 1, measured(iops, MINUTE_NS)))
+        steps.append(tracked(number, 0, measured(between_iops, PERIOD_NS - MINUTE_NS)))
+        steps.append(tracked(number, 1, measured(iops, MINUTE_NS)))
     return steps
 
 
-def analyzed(steps: list[TrackedStep]) -> TrackingResults:
+def analyzed(steps: list[StepRecord]) -> TrackingResults:
     placed = in_turn(*(step.sample for step in steps))
-    steps = [step._replace(sample=sample) for step, sample in zip(steps, placed, strict=True)]
+    steps = [StepRecord(step.place, sample) for step, sample in zip(steps, placed, strict=True)]
     return analyze_tracking(steps, minute_ns=MINUTE_NS, period_ns=PERIOD_NS)
 
 
@@ -227,19 +232,19 @@ def test_without_steady_state_the_window_is_the_last_one() -> None:
 
 def test_a_round_without_its_complete_minute_ends_the_series() -> None:
     steps = steps_of([100, 100, 100])
-    cut_short = [*steps[:-1], TrackedStep(3, 1, measured(100, MINUTE_NS // 3, StepState.INTERRUPTED))]
+    cut_short = [*steps[:-1], tracked(3, 1, measured(100, MINUTE_NS // 3, StepState.INTERRUPTED))]
     results = analyzed(cut_short)
     assert (results.begun, len(results.minutes)) == (3, 2)
     # what lies between two tracked minutes is none, however long a minute is
-    filling = TrackedStep(2, 0, measured(100, MINUTE_NS))
+    filling = tracked(2, 0, measured(100, MINUTE_NS))
     doubled = analyze_tracking(
-        [TrackedStep(1, 0, measured(100, MINUTE_NS)), filling], minute_ns=MINUTE_NS, period_ns=2 * MINUTE_NS
+        [tracked(1, 0, measured(100, MINUTE_NS)), filling], minute_ns=MINUTE_NS, period_ns=2 * MINUTE_NS
     )
     assert len(doubled.minutes) == 1
 
 
 def test_minutes_without_time_between_them_are_all_tracked() -> None:
-    steps = [TrackedStep(number, 0, measured(100, MINUTE_NS)) for number in range(1, 7)]
+    steps = [tracked(number, 0, measured(100, MINUTE_NS)) for number in range(1, 7)]
     results = analyze_tracking(steps, minute_ns=MINUTE_NS, period_ns=MINUTE_NS)
     assert len(results.minutes) == 6
     assert results.window.rounds == (1, 2, 3, 4, 5)

@@ -16,9 +16,10 @@ from openpts_pages.measure import Measured
 from openpts_pages.model import Cell
 from openpts_pts.iops.script import standard_conditions
 from openpts_pts.shared.one_pass import WINDOWS, OnePass
+from openpts_pts.shared.rounds.report import RoundReport
 from openpts_pts.shared.rounds.results import RoundTestResults, analyze_round_test
 from openpts_pts.shared.rounds.script import first_round, following_round
-from openpts_pts.shared.rounds.words import short_form_words
+from tests.support.made_up_run import made_up_run
 from tests.support.synthetic_run import step_sample
 
 WRITES = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0)
@@ -149,8 +150,8 @@ def test_values_that_are_not_known_as_well_as_was_asked_for_are_named() -> None:
 
     values = (value("well", 10.0), value("badly", 12.0))
     short = rounds_of(1000, one_pass())
-    one, others = short_form_words(short, values)
+    one, others = RoundReport(made_up_run("iops"), short).short_form(values)
     assert one.text == "badly: known within 6 % at 95 %, and 5 % were asked for."
     assert "elements of 5.00 s" in others.text
     # at full length, after a pass that didn't hold as well
-    assert short_form_words(rounds_of(1000, None), values) == ()
+    assert RoundReport(made_up_run("iops"), rounds_of(1000, None)).short_form(values) == ()

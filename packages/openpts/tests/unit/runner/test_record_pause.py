@@ -22,7 +22,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.requests import Apply, Purge, Script, samples_in
 from openpts.vocabulary.sample import HostStall, IoErrors, Phase, Sample
 from openpts.vocabulary.stimulus import Step
-from openpts_pts.shared.tracking.script import Tracking, until_steady
+from openpts_pts.shared.script import Tracking, until_steady
 from tests.support.live_bench import Bench, bench, block_size, in_round, short_test, step, wipc
 from tests.support.scripted_engine import complete
 

@@ -240,10 +240,17 @@ CREATE TABLE deviation (
 
 Row = tuple[object, ...]
 
-_OF_SAMPLE: Final = (
-    *("state", "ended_by", "started_ns", "elapsed_ns", "gap_ns", "interval_ns"),
-    *("unissued", "slips", "carried"),
+OF_SAMPLE: Final = (
+    "state",
+    "ended_by",
+    "started_ns",
+    "elapsed_ns",
+    "gap_ns",
+    "interval_ns",
+    "unissued",
+    "slips",
 )
+"""Columns of table step that are fields of a sample, under the same names."""
 _CPU: Final = ("cpu_user_pct", "cpu_sys_pct", "cpu_iowait_pct", "process_cpu_ns")
 _FAILURE: Final = ("operation", "offset_bytes", "length_bytes", "reason")
 
@@ -323,7 +330,8 @@ def step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
         "stop": _json(step.stop),
         "ramp_ns": step.ramp_ns,
         "capture": step.capture,
-        **{name: getattr(sample, name) for name in _OF_SAMPLE},
+        **{name: getattr(sample, name) for name in OF_SAMPLE},
+        "carried": sample.carried,
         "ios_by_block_size": _json(sample.ios_by_block_size),
         "ios_by_zone": _json(sample.ios_by_zone),
         **dict(zip(_CPU, _cpu_columns(sample.cpu), strict=True)),

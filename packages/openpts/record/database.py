@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -130,13 +130,7 @@ def _bound_steps(database: Path, connection: sqlite3.Connection) -> None:
 
 
 class _Tag(msgspec.Struct):
-    """The part of any conditions that names their test."""
-
     test: str = ""
-
-
-def _test_of(sections: Mapping[str, msgspec.Raw]) -> str:
-    return decode_json(sections["conditions"], _Tag).test if "conditions" in sections else ""
 
 
 def stored_manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
@@ -150,7 +144,8 @@ def stored_manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
             f"{CHECKSUM_SECTION} has the checksum of"
         )
     sections = {section: msgspec.Raw(text) for section, text in stored.items()}
-    return decode_json(msgspec.json.encode(sections), manifest_of(_test_of(sections)))
+    test: str = decode_json(stored.get("conditions", "{}"), _Tag).test  # which says of what type all are
+    return decode_json(msgspec.json.encode(sections), manifest_of(test))
 
 
 def rows_by_type(connection: sqlite3.Connection, query: Query) -> Iterator[Any]:

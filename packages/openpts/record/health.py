@@ -1,9 +1,7 @@
-"""What a record holds beside the I/O: readings of the drive's log, seconds in which the host was the
-limit.
-"""
+"""What a record holds beside the I/O: readings of the drive's log, seconds when the host was the limit."""
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Final
 
@@ -111,11 +109,7 @@ class StepMarks(Struct, frozen=True):
     @property
     def judged_ns(self) -> int:
         """Time of the step for which host values were sampled, in ns."""
-        return sum(
-            to_ns - from_ns
-            for (from_ns, to_ns), marks in zip(self.spans, self.marks, strict=True)
-            if marks is not None
-        )
+        return self._lasted_ns(lambda marks: marks is not None)
 
     def evidence(self, limit: HostLimit) -> frozenset[str]:
         """Names of the sampled values that show this limit."""
@@ -124,11 +118,11 @@ class StepMarks(Struct, frozen=True):
 
     def marked_ns(self, limit: HostLimit | None = None) -> int:
         """Time for which the host was the limit by ``limit``, in ns; by any limit for None."""
-        return sum(
-            to_ns - from_ns
-            for (from_ns, to_ns), marks in zip(self.spans, self.marks, strict=True)
-            if marks and (limit is None or limit in limits_of(marks))
-        )
+        return self._lasted_ns(lambda marks: bool(marks and (limit is None or limit in limits_of(marks))))
+
+    def _lasted_ns(self, counts: Callable[[Marks | None], bool]) -> int:
+        pairs = zip(self.spans, self.marks, strict=True)
+        return sum(to_ns - from_ns for (from_ns, to_ns), marks in pairs if counts(marks))
 
 
 def step_marks(

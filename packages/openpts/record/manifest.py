@@ -4,7 +4,7 @@ from enum import StrEnum
 from functools import cache
 from pkgutil import resolve_name
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct, field, structs
@@ -51,15 +51,10 @@ class RunState(StrEnum):
         return self in {RunState.COMPLETE, RunState.INTERRUPTED, RunState.FAILED, RunState.CANCELLED}
 
 
-ELSEWHERE: Final = frozenset({RunState.QUEUED, RunState.CANCELLED, RunState.UNKNOWN})
-"""States that only runs on other hosts have."""
-
-
 class RequestedSettings(Struct, frozen=True):
-    """What the operator ordered beside the conditions: a resumed run is carried out in the same way.
+    """What the operator requested beside the conditions: a resumed run is carried out in the same way.
 
-    ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
-    ``short_report``: the report is wanted in its short form, too. ``hooks`` are in the operator's words.
+    ``target``, ``purge`` and ``hooks`` are as typed; ``telemetry_period_s`` None: nothing was sampled.
     ``stop_on_fail``: the run ends where a limit of its file can't be kept, ``require_steady``: with an error
     where steady state was not reached. I/Os of ``slow_io_ms`` or more were noted by themselves, and by the
     drive's latency monitor where it has one; None: none were.

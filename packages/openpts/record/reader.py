@@ -142,17 +142,6 @@ class Run(Struct, frozen=True, dict=True):
         period_s = None if manifest.ordered is None else manifest.ordered.telemetry_period_s
         return step_marks(spans, self.telemetry_series, period_s, polling=never_sleeps(manifest.engine))
 
-    @property
-    def telemetry(self) -> tuple[TelemetryPoint, ...]:
-        """Telemetry as points sorted by time, for readers that need no series."""
-        return tuple(
-            sorted(
-                TelemetryPoint(t_ns, name, value)
-                for name, series in self.telemetry_series.items()
-                for t_ns, value in zip(series.t_ns, series.values, strict=True)
-            )
-        )
-
     def frame(self, name: str) -> dict[str, list[Any]]:
         """A table by its name, one of ``frames.FRAMES``: a list for each column, all of one length.
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from operator import attrgetter
 from typing import Final
 
 import msgspec
+from msgspec.structs import astuple
 
 from openpts.units import KIB
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, StepPlace
@@ -251,70 +253,48 @@ OF_SAMPLE: Final = (
     "slips",
 )
 """Columns of table step that are fields of a sample, under the same names."""
+_OF_INTERVAL: Final = attrgetter("index", "elapsed_ns", "in_flight", "errors")
+_OF_STREAM: Final = attrgetter("ended_by", "started_ns", "elapsed_ns", "unissued", "errors")
 _CPU: Final = ("cpu_user_pct", "cpu_sys_pct", "cpu_iowait_pct", "process_cpu_ns")
 _FAILURE: Final = ("operation", "offset_bytes", "length_bytes", "reason")
 
 
-def is_plain(step: Step) -> bool:
+def _is_plain(step: Step) -> bool:
     """Whether it is one stimulus from the step's start to its end, or none: no row in table stream."""
     return step.streams == tuple(map(Stream, step.stimuli[:1]))
 
 
 def rows_beside(sample: Sample) -> Mapping[str, Sequence[Row]]:
     """What belongs to a step in all other tables, by table: without its key, which comes first in each."""
-    played = {one.stream: _json(one) for one in sample.played}
+    step = sample.step
+    played = {one.stream: json_text(one) for one in sample.played}
     return {
         "operation": _operation_rows(sample),
         "interval": [
-            (
-                interval.index,
-                interval.elapsed_ns,
-                interval.in_flight,
-                interval.errors,
-                *_cpu_columns(interval.cpu),
-                interval.temperature_c,
-                interval.throttled,
-            )
-            for interval in sample.intervals
+            (*_OF_INTERVAL(one), *_cpu_columns(one.cpu), one.temperature_c, one.throttled)
+            for one in sample.intervals
         ],
-        "interval_operation": [
-            (interval.index, *row) for interval in sample.intervals for row in _operation_rows(interval)
-        ],
-        "stream": _stream_rows(sample.step),
+        "interval_operation": [(one.index, *row) for one in sample.intervals for row in _operation_rows(one)],
+        "stream": [] if _is_plain(step) else [(n, *_stream_row(one)) for n, one in enumerate(step.streams)],
         "stream_result": [
-            (
-                position,
-                part.ended_by,
-                part.started_ns,
-                part.elapsed_ns,
-                part.unissued,
-                part.errors,
-                _json(part.ios_by_block_size),
-                _json(part.ios_by_zone),
-                part.slips,
-            )
-            for position, part in enumerate(sample.streams)
+            (n, *_OF_STREAM(one), json_text(one.ios_by_block_size), json_text(one.ios_by_zone), one.slips)
+            for n, one in enumerate(sample.streams)
         ],
         "stream_operation": _part_rows(sample.streams),
         "stream_interval_operation": [
-            (interval.index, *row) for interval in sample.intervals for row in _part_rows(interval.streams)
+            (one.index, *row) for one in sample.intervals for row in _part_rows(one.streams)
         ],
         "replay": [
-            (position, _json(stream.replay), played.get(position))
-            for position, stream in enumerate(sample.step.streams)
+            (n, json_text(stream.replay), played.get(n))
+            for n, stream in enumerate(step.streams)
             if stream.replay is not None
         ],
         "io_error": [
-            (position, errors.operation, errors.reason, errors.count, _json(errors.first_offsets_bytes))
-            for position, errors in enumerate(sample.errors)
+            (n, one.operation, one.reason, one.count, json_text(one.first_offsets_bytes))
+            for n, one in enumerate(sample.errors)
         ],
-        "standstill": [
-            (position, standstill.started_ns, standstill.lasted_ns)
-            for position, standstill in enumerate(sample.standstills)
-        ],
-        "slow_io": [
-            (position, *msgspec.structs.astuple(slow)) for position, slow in enumerate(sample.slow_ios)
-        ],
+        "standstill": [(n, *astuple(one)) for n, one in enumerate(sample.standstills)],
+        "slow_io": [(n, *astuple(one)) for n, one in enumerate(sample.slow_ios)],
     }
 
 
@@ -326,14 +306,14 @@ def step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
         "part": place.phase,
         "number": place.number,
         "position": place.position,
-        "stimulus": _json(step.stimulus) if is_plain(step) and not step.is_idle else None,
-        "stop": _json(step.stop),
+        "stimulus": json_text(step.stimulus) if _is_plain(step) and not step.is_idle else None,
+        "stop": json_text(step.stop),
         "ramp_ns": step.ramp_ns,
         "capture": step.capture,
         **{name: getattr(sample, name) for name in OF_SAMPLE},
         "carried": sample.carried,
-        "ios_by_block_size": _json(sample.ios_by_block_size),
-        "ios_by_zone": _json(sample.ios_by_zone),
+        "ios_by_block_size": json_text(sample.ios_by_block_size),
+        "ios_by_zone": json_text(sample.ios_by_zone),
         **dict(zip(_CPU, _cpu_columns(sample.cpu), strict=True)),
         **{f"failure_{name}": getattr(sample.failure, name, None) for name in _FAILURE},
         "stored_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -341,37 +321,22 @@ def step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
 
 
 def _operation_rows(measured: Measured) -> list[Row]:
-    return [
-        (name, *msgspec.structs.astuple(operation))
-        for name, operation in measured.operations.items()
-        if operation != NOTHING
-    ]
+    return [(name, *astuple(one)) for name, one in measured.operations.items() if one != NOTHING]
 
 
 def _cpu_columns(cpu: CpuShares | None) -> tuple[float | None, float | None, float | None, int | None]:
     return (cpu.user_pct, cpu.sys_pct, cpu.iowait_pct, cpu.process_ns) if cpu else (None, None, None, None)
 
 
-def _stream_rows(step: Step) -> list[Row]:
-    if is_plain(step):
-        return []
-    return [
-        (
-            position,
-            stream.name,
-            _json(stream.stimulus),
-            stream.delay_ns,
-            None if stream.stop is None else _json(stream.stop),
-            None if stream.priority is None else _json(stream.priority),
-            stream.share,
-        )
-        for position, stream in enumerate(step.streams)
-    ]
+def _stream_row(stream: Stream) -> Row:
+    optional = (None if one is None else json_text(one) for one in (stream.stop, stream.priority))
+    return (stream.name, json_text(stream.stimulus), stream.delay_ns, *optional, stream.share)
 
 
 def _part_rows(parts: Sequence[Measured]) -> list[Row]:
     return [(position, *row) for position, part in enumerate(parts) for row in _operation_rows(part)]
 
 
-def _json(value: object) -> str:
+def json_text(value: object) -> str:
+    """A value as the JSON that a column holds."""
     return msgspec.json.encode(value).decode()

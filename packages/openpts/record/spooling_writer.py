@@ -10,18 +10,18 @@ import secrets
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Final
+from typing import Concatenate, Final, ParamSpec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError, failing_as
 from openpts.journal import state_folder
-from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.writer import RunWriter
 from openpts.units import format_capacity
-from openpts.vocabulary.sample import Sample, StepPlace
-from openpts.vocabulary.verdict import Deviation, StepDeviation
+
+P = ParamSpec("P")
 
 _UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
@@ -62,6 +62,19 @@ class Reserve:
         return True
 
 
+def _in_order(
+    method: Callable[Concatenate[RunWriter, P], None],
+) -> Callable[Concatenate["SpoolingWriter", P], None]:
+    """A method of RunWriter that comes behind all that waits."""
+
+    @wraps(method)
+    def write(self: "SpoolingWriter", /, *args: P.args, **kwargs: P.kwargs) -> None:
+        self._waiting.append(lambda writer: method(writer, *args, **kwargs))
+        self._write_waiting()
+
+    return write
+
+
 class SpoolingWriter:
     """Has the methods of a RunWriter, and keeps what its disk does not take; only ``close`` raises for that.
 
@@ -84,29 +97,12 @@ class SpoolingWriter:
         """Whether there is anything that the disk has not taken."""
         return bool(self._waiting)
 
-    def update_manifest(self, **sections: object) -> None:
-        """As RunWriter does."""
-        self._write(lambda writer: writer.update_manifest(**sections))
-
-    def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:
-        """As RunWriter does."""
-        self._write(lambda writer: writer.add_deviations(deviations))
-
-    def add_health(self, health: HealthRecord) -> None:
-        """As RunWriter does."""
-        self._write(lambda writer: writer.add_health(health))
-
-    def add_telemetry(self, points: Sequence[TelemetryPoint]) -> None:
-        """As RunWriter does."""
-        self._write(lambda writer: writer.add_telemetry(points))
-
-    def add_step(self, place: StepPlace, sample: Sample, deviations: tuple[StepDeviation, ...] = ()) -> None:
-        """As RunWriter does."""
-        self._write(lambda writer: writer.add_step(place, sample, deviations))
-
-    def set_aside(self, place: StepPlace) -> None:
-        """As RunWriter does."""
-        self._write(lambda writer: writer.set_aside(place))
+    update_manifest = _in_order(RunWriter.update_manifest)
+    add_deviations = _in_order(RunWriter.add_deviations)
+    add_health = _in_order(RunWriter.add_health)
+    add_telemetry = _in_order(RunWriter.add_telemetry)
+    add_step = _in_order(RunWriter.add_step)
+    set_aside = _in_order(RunWriter.set_aside)
 
     def try_again(self) -> str:
         """Write what waits and take the reserve again; why that can't be, empty if all is well again.
@@ -144,7 +140,7 @@ class SpoolingWriter:
         return None
 
     def _saved(self) -> str:
-        """Save all that was recorded, and what waits, where there is room; the words on it.
+        """Save all that was recorded, and what waits, where there is room; the text on it.
 
         A restart leaves what is below the state folder; temporary files are the second choice.
         """
@@ -167,10 +163,6 @@ class SpoolingWriter:
         for write in self._waiting:
             write(copy)
         copy.close()
-
-    def _write(self, write: Callable[[RunWriter], None]) -> None:
-        self._waiting.append(write)
-        self._write_waiting()
 
     def _write_waiting(self) -> None:
         """In order, as much as the disk takes; the reserve is given back for it."""

@@ -17,7 +17,15 @@ from openpts.ownership import CLAIM_NAME
 from openpts.path_owners import exchangeable
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.manifest import Manifest
-from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES, rows_beside, step_row
+from openpts.record.schema import (
+    PAGE_BYTES,
+    REPEATED,
+    SCHEMA_VERSION,
+    TABLES,
+    json_text,
+    rows_beside,
+    step_row,
+)
 from openpts.run_folder_files import check_files, make_empty_file, read_file, remove_file, write_files
 from openpts.vocabulary.sample import Sample, StepPlace, StepState
 from openpts.vocabulary.verdict import Deviation, StepDeviation
@@ -146,12 +154,12 @@ class RunWriter:
             self._connection.backup(connection)
         return type(self)(folder, connection, self._inputs)
 
-    def update_manifest(self, **sections: object) -> None:
+    def update_manifest(self, /, **sections: object) -> None:
         """Replace sections of the manifest, all at once."""
         with self._transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO manifest VALUES (?, ?)",
-                [(section, _json(value)) for section, value in sections.items()],
+                [(section, json_text(value)) for section, value in sections.items()],
             )
             stored = dict(connection.execute("SELECT section, json FROM manifest"))
             connection.execute(
@@ -170,15 +178,7 @@ class RunWriter:
             cursor = connection.execute(
                 "INSERT INTO health_reading (occasion, cycle, part, number, read_at, t_ns, source)"
                 " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (
-                    health.occasion,
-                    health.cycle,
-                    health.phase,
-                    health.number,
-                    health.read_at,
-                    health.t_ns,
-                    reading.source,
-                ),
+                (*msgspec.structs.astuple(health)[:-1], reading.source),
             )
             connection.executemany(
                 "INSERT INTO health VALUES (?, ?, ?)",
@@ -236,9 +236,7 @@ class RunWriter:
                 " WHERE state != :repeated ORDER BY step_id LIMIT -1 OFFSET :steps)",
                 {"repeated": REPEATED, "steps": steps},
             )
-            found = connection.execute(
-                "SELECT position, occasion FROM health_reading ORDER BY position"
-            ).fetchall()
+            found = connection.execute("SELECT position, occasion FROM health_reading ORDER BY position")
             aside = [
                 (ReadingPoint.SET_ASIDE, position)
                 for place, (position, occasion) in enumerate(found)
@@ -346,7 +344,7 @@ def capture_folder(attempt: int) -> str:
 def checksum_of(sections: Mapping[str, str]) -> str:
     """SHA-256 of the texts of a manifest's sections, by name, as JSON; its own section is none of them."""
     texts = sorted((name, text) for name, text in sections.items() if name != CHECKSUM_SECTION)
-    return _json(hashlib.sha256(msgspec.json.encode(texts)).hexdigest())
+    return json_text(hashlib.sha256(msgspec.json.encode(texts)).hexdigest())
 
 
 def _is_last(connection: sqlite3.Connection, place: StepPlace) -> bool:
@@ -375,7 +373,3 @@ def _insert_deviations(
 
 def _marks(count: int) -> str:
     return ", ".join("?" * count)
-
-
-def _json(value: object) -> str:
-    return msgspec.json.encode(value).decode()

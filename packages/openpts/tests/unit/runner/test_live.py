@@ -221,11 +221,10 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(bench, t
     subject.driver.sampler = Sampler([gauge], period_s=0.001)
     with subject.driver.sampler.running():
         subject.driver.drive(short_test())
-    points = read_run(subject.folder).telemetry
-    assert points
-    assert {(point.name, point.value) for point in points} == {("temperature_c", 41.0)}
+    ((name, sampled),) = read_run(subject.folder).telemetry_series.items()
+    assert (name, set(sampled.values)) == ("temperature_c", {41.0})
     # the steps of this engine all begin at 0 and take a second by its clock, and no time by that of the wall
-    assert all(abs(point.t_ns - 10**9) < 60 * 10**9 for point in points)
+    assert all(abs(t_ns - 10**9) < 60 * 10**9 for t_ns in sampled.t_ns)
 
 
 def test_a_step_that_is_handed_over_late_does_not_move_what_is_sampled(bench, monkeypatch) -> None:

@@ -3,13 +3,14 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from math import fsum
 from statistics import fmean
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
@@ -17,7 +18,7 @@ from openpts.units import MB, NS_PER_S, format_capacity
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Cell, Column, Figure, PlotRule, Row, Series, Table, Verdict
+from openpts_pages.model import Block, Column, Figure, PlotRule, Series, Table, Verdict
 
 # A row of a plotted table holds so much time: as short as the rows stay few.
 _MOST_ROWS: Final = 1500
@@ -36,7 +37,7 @@ _UNITS: Final = {
     "_w": ("W", 1),
     "_c": ("°C", 1),
 }
-_WORDS: Final = {
+_SUBJECTS: Final = {
     "cpu_engine_": "The engine's processors",
     "cpu_others_": "Other processors",
     "cpu_all_": "All processors",
@@ -56,7 +57,7 @@ _WORDS: Final = {
 
 
 class Quantity(Struct, frozen=True):
-    """A value's name in words, its unit, empty for a plain number, and what it is divided by to be in it."""
+    """What a value is of, its unit, empty for a plain number, and what it is divided by to be in it."""
 
     title: str
     unit: str
@@ -73,13 +74,10 @@ def quantity(name: str) -> Quantity:
     ending = next((ending for ending in _UNITS if name.endswith(ending)), "")
     unit, divisor = _UNITS.get(ending, ("", 1))
     rest = name.removesuffix(ending)
-    begin = next((begin for begin in _WORDS if f"{rest}_".startswith(begin)), None)
-    if begin is not None:
-        words = (_WORDS[begin], rest.removeprefix(begin.rstrip("_")).replace("_", " ").strip())
-    else:
-        what, *of_it = rest.split("_")
-        words = (what.capitalize(), " ".join(of_it))
-    return Quantity(", ".join(filter(None, words)), unit, divisor)
+    begin = next((begin for begin in _SUBJECTS if f"{rest}_".startswith(begin)), rest.split("_")[0])
+    subject = _SUBJECTS.get(begin, begin.capitalize())
+    detail = rest.removeprefix(begin.rstrip("_")).replace("_", " ").strip()
+    return Quantity(", ".join(filter(None, (subject, detail))), unit, divisor)
 
 
 def mean_over_time(series: TelemetrySeries) -> float:
@@ -175,19 +173,15 @@ def _summary(values: Mapping[str, TelemetrySeries]) -> Table:
         "run-conditions-telemetry",
         "Telemetry of device and host",
         "Value:<2 | Values stored | Lowest | Mean | Highest",
-        (_summary_row(name, series) for name, series in sorted(values.items())),
+        (_summary_row(quantity(name), series) for name, series in sorted(values.items())),
         note="A value is stored when it changes and holds until the next one; means are weighted by time.",
     )
 
 
-def _summary_row(name: str, series: TelemetrySeries) -> Cells:
-    what = quantity(name)
+def _summary_row(of: Quantity, series: TelemetrySeries) -> Cells:
     shown = (min(series.values), mean_over_time(series), max(series.values))
-    return (
-        what.heading,
-        cells.number(len(series.values), 0),
-        *(cells.number(value / what.divisor, 1) for value in shown),
-    )
+    count = cells.number(len(series.values), 0)
+    return (of.heading, count, *(cells.number(value / of.divisor, 1) for value in shown))
 
 
 def _processors(single: Mapping[str, TelemetrySeries]) -> Table:
@@ -256,7 +250,11 @@ def foreign_io(run: Run, counted: TelemetrySeries | None) -> tuple[Verdict, ...]
     grown = [growth for samples in by_cycle.values() if (growth := _growth(samples, counted)) is not None]
     if not grown:
         return (Verdict(f"{_WHAT}: n/a (the run is too short for the interval of the samples)."),)
-    in_flight = max((_in_flight_bytes(run)), default=0)
+    steps = (step.sample.step for step in run.steps)
+    in_flight_bytes = (
+        sum(s.toio * s.block_size_bytes for s in step.stimuli) for step in steps if not step.is_idle
+    )
+    in_flight = max(in_flight_bytes, default=0)
     if min(grown) < -in_flight:
         return (Verdict(f"{_WHAT}: n/a (the kernel counted fewer bytes than the engine transferred)."),)
     foreign = fsum(growth for growth in grown if growth > in_flight)
@@ -273,20 +271,11 @@ def _growth(samples: Sequence[Sample], counted: TelemetrySeries) -> float | None
     return None if begin_ns >= end_ns or before is None or after is None else after - before
 
 
-def _in_flight_bytes(run: Run) -> list[int]:
-    steps = (step.sample.step for step in run.steps)
-    return [sum(s.toio * s.block_size_bytes for s in step.stimuli) for step in steps if not step.is_idle]
-
-
 TEMPERATURE: Final = "temperature_c"
-_ZOOM: Final = "run-conditions"
 _PRINTED_VALUES: Final = 200
 _PRINTED_BESIDE_OTHERS: Final = 60
-_MEAN, _LOWEST, _HIGHEST = range(3)
-_MEAN_COLOR, _RANGE_COLOR = 2, 6
+_RANGE_COLOR: Final = 6
 _COLORS: Final = (2, 3, 1, 4, 5, 0)
-_HEIGHT_PX: Final = 260
-_LOW_HEIGHT_PX: Final = 200
 
 
 class Panel(Struct, frozen=True):
@@ -303,6 +292,7 @@ class Panel(Struct, frozen=True):
     highest: float = 0.0
 
 
+_TEMPERATURE: Final = Panel("temperature", "X-RUN-1", "Temperature of the device", "Temperature (°C)", {})
 _BUSY: Final = {
     "cpu_engine_busy_pct": "the engine's",
     "cpu_others_busy_pct": "all others",
@@ -327,14 +317,13 @@ def panels(
         for t_ns, label in marks
         if axis.first_ns <= t_ns <= axis.last_ns
     )
-    blocks: list[Block] = []
-    if TEMPERATURE in shown:
-        blocks += _temperature(shown[TEMPERATURE], axis, rules)
-        rules = ()
-    for panel in _panels(shown):
-        blocks += _lines(panel, shown, axis, rules)
-        rules = ()
-    return tuple(blocks)
+    drawn = [_temperature(shown[TEMPERATURE], axis)] if TEMPERATURE in shown else []
+    drawn += [_lines(panel, shown, axis) for panel in _panels(shown)]
+    return tuple(
+        block
+        for place, (figure, table) in enumerate(drawn)
+        for block in (figure if place else replace(figure, rules=rules), table)
+    )
 
 
 def _panels(series: Mapping[str, TelemetrySeries]) -> Iterator[Panel]:
@@ -344,11 +333,10 @@ def _panels(series: Mapping[str, TelemetrySeries]) -> Iterator[Panel]:
     others = {name: label for name, label in _OTHERS.items() if name in series and max(series[name].values)}
     if others:
         yield Panel("others", "X-RUN-3", "I/O on other drives of the host", "Others (MB/s)", others)
-    power = {
-        name: quantity(name).title.removeprefix("Power, ") for name in series if name.startswith("power_")
-    }
-    if power:
-        yield Panel("power", "X-RUN-4", "Power", "Power (W)", dict(list(power.items())[: len(_COLORS)]))
+    meters = [name for name in series if name.startswith("power_")][: len(_COLORS)]
+    if meters:
+        power = {name: quantity(name).title.removeprefix("Power, ") for name in meters}
+        yield Panel("power", "X-RUN-4", "Power", "Power (W)", power)
 
 
 class _TimeAxis(Struct, frozen=True):
@@ -369,97 +357,80 @@ class _TimeAxis(Struct, frozen=True):
         rows = (last_ns - first_ns) // row_ns + 1
         return cls(first_ns, last_ns, row_ns, ticks.time_axis("Time", 0, rows * row_ns))
 
-    @property
-    def head(self) -> Column:
-        return Column(f"Elapsed ({self.time.unit_name})")
-
-    @property
-    def rows_title(self) -> str:
-        return f"Values plotted: each {self.row_ns // NS_PER_S:,} s"
-
-    def row_head(self, number: int) -> Cell:
-        return cells.number(self.time.place((number + 0.5) * self.row_ns), 3)
-
-
-def _temperature(series: TelemetrySeries, axis: _TimeAxis, rules: tuple[PlotRule, ...]) -> tuple[Block, ...]:
-    rows = tuple(
-        Row(
-            axis.row_head(number),
-            (cells.number(fmean(values), 1), cells.number(min(values), 1), cells.number(max(values), 1)),
+    def table(self, key: str, labels: Iterable[str], rows: Mapping[int, Cells], most_printed: int) -> Table:
+        """Values by the number of their row, printed if they are not too many."""
+        columns = tuple(map(Column, labels))
+        return rows_table(
+            f"run-conditions-{key}-values",
+            f"Values plotted: each {self.row_ns // NS_PER_S:,} s",
+            (Column(f"Elapsed ({self.time.unit_name})"), *columns),
+            (
+                (cells.number(self.time.place((number + 0.5) * self.row_ns), 3), *values)
+                for number, values in rows.items()
+            ),
+            printed=len(columns) * len(rows) <= most_printed,
         )
+
+    def figure(
+        self, panel: Panel, table: Table, y: tuple[float, float], alt: str, *series: Series, height_px: int
+    ) -> Figure:
+        """The lines of a table, zoomed with those of the other panels."""
+        return Figure(
+            id=f"run-conditions-{panel.key}",
+            number=panel.number,
+            title=panel.title,
+            kind="lines",
+            table_id=table.id,
+            x=self.time.axis,
+            y=ticks.linear_axis(panel.axis_title, *y),
+            alt=alt,
+            series=series,
+            height_px=height_px,
+            zoom_group="run-conditions",
+        )
+
+
+def _temperature(series: TelemetrySeries, axis: _TimeAxis) -> tuple[Figure, Table]:
+    rows = {
+        number: [cells.number(of(values), 1) for of in (fmean, min, max)]
         for number, values in rows_of_time(series, axis.first_ns, axis.row_ns)
-    )
-    table = Table(
-        id="run-conditions-temperature-values",
-        title=axis.rows_title,
-        head=axis.head,
-        columns=(Column("Mean (°C)"), Column("Lowest (°C)"), Column("Highest (°C)")),
-        rows=rows,
-        printed=3 * len(rows) <= _PRINTED_VALUES,
-    )
+    }
+    labels = ("Mean (°C)", "Lowest (°C)", "Highest (°C)")
+    table = axis.table("temperature", labels, rows, _PRINTED_VALUES)
     lowest, highest = min(series.values), max(series.values)
-    figure = Figure(
-        id="run-conditions-temperature",
-        number="X-RUN-1",
-        title="Temperature of the device",
-        kind="lines",
-        table_id=table.id,
-        x=axis.time.axis,
-        y=ticks.linear_axis("Temperature (°C)", lowest - 1, highest + 1),
-        alt=f"Temperature of the device over the run: from {lowest:g} to {highest:g} C.",
-        series=(
-            Series("Lowest", "column", (_LOWEST,), _RANGE_COLOR, style="line"),
-            Series("Highest", "column", (_HIGHEST,), _RANGE_COLOR, style="line"),
-            Series("Mean", "column", (_MEAN,), _MEAN_COLOR, style="mean", emphasis=True),
-        ),
-        rules=rules,
-        height_px=_HEIGHT_PX,
-        zoom_group=_ZOOM,
+    figure = axis.figure(
+        _TEMPERATURE,
+        table,
+        (lowest - 1, highest + 1),
+        f"Temperature of the device over the run: from {lowest:g} to {highest:g} C.",
+        Series("Lowest", "column", (1,), _RANGE_COLOR, style="line"),
+        Series("Highest", "column", (2,), _RANGE_COLOR, style="line"),
+        Series("Mean", "column", (0,), _COLORS[0], style="mean", emphasis=True),
+        height_px=260,
     )
-    return (figure, table)
+    return figure, table
 
 
-def _lines(
-    panel: Panel, series: Mapping[str, TelemetrySeries], axis: _TimeAxis, rules: tuple[PlotRule, ...]
-) -> tuple[Block, ...]:
+def _lines(panel: Panel, series: Mapping[str, TelemetrySeries], axis: _TimeAxis) -> tuple[Figure, Table]:
     """The mean of each row, a line for each value."""
-    means: dict[str, dict[int, float]] = {}
+    means: list[dict[int, float]] = []
     for name in panel.names:
         divisor = quantity(name).divisor
         of_rows = rows_of_time(series[name], axis.first_ns, axis.row_ns)
-        means[name] = {number: fmean(values) / divisor for number, values in of_rows}
-    numbers = sorted(set().union(*means.values()))
-    table = Table(
-        id=f"run-conditions-{panel.key}-values",
-        title=axis.rows_title,
-        head=axis.head,
-        columns=tuple(Column(label) for label in panel.names.values()),
-        rows=tuple(
-            Row(axis.row_head(number), tuple(_mean(of_name.get(number)) for of_name in means.values()))
-            for number in numbers
-        ),
-        printed=len(panel.names) * len(numbers) <= _PRINTED_BESIDE_OTHERS,
+        means.append({number: fmean(values) / divisor for number, values in of_rows})
+    rows = {
+        number: [cells.number_or("nothing was sampled", of_name.get(number), 2) for of_name in means]
+        for number in sorted(set().union(*means))
+    }
+    labels = panel.names.values()
+    table = axis.table(panel.key, labels, rows, _PRINTED_BESIDE_OTHERS)
+    highest = max(value for of_name in means for value in of_name.values())
+    figure = axis.figure(
+        panel,
+        table,
+        (0, max(highest, panel.highest)),
+        f"{panel.axis_title}, {', '.join(labels)}, over the run: up to {highest:,.3g}.",
+        *(Series(label, "column", (n,), _COLORS[n], style="line") for n, label in enumerate(labels)),
+        height_px=200,
     )
-    highest = max(value for of_name in means.values() for value in of_name.values())
-    figure = Figure(
-        id=f"run-conditions-{panel.key}",
-        number=panel.number,
-        title=panel.title,
-        kind="lines",
-        table_id=table.id,
-        x=axis.time.axis,
-        y=ticks.linear_axis(panel.axis_title, 0, max(highest, panel.highest)),
-        alt=f"{panel.axis_title}, {', '.join(panel.names.values())}, over the run: up to {highest:,.3g}.",
-        series=tuple(
-            Series(label, "column", (place,), _COLORS[place], style="line")
-            for place, label in enumerate(panel.names.values())
-        ),
-        rules=rules,
-        height_px=_LOW_HEIGHT_PX,
-        zoom_group=_ZOOM,
-    )
-    return (figure, table)
-
-
-def _mean(value: float | None) -> Cell:
-    return cells.number_or("nothing was sampled", value, 2)
+    return figure, table

@@ -14,7 +14,7 @@ from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest, stored_ledger
-from openpts.report.condition_rows import condition_rows
+from openpts.report.setup_page import condition_rows
 from openpts.report.sources import read_for_report
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import Facts

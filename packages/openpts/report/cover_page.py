@@ -1,7 +1,7 @@
 """The front of a report: cover, executive summary, trend figures."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.report.run_part import RunPart
 from openpts.report.setup_page import purpose_tables
 from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Cells, rows_table
+from openpts_pages.kit import rows_table
 from openpts_pages.measure import Measured
 from openpts_pages.model import (
     Answer,
@@ -92,8 +92,7 @@ def _figures(part: RunPart) -> Iterator[Figure]:
 
 
 def _found(part: RunPart, name: str) -> Figure | None:
-    identifier = f"{part.prefix}{name}"
-    return next((figure for figure in _figures(part) if figure.id == identifier), None)
+    return next((figure for figure in _figures(part) if figure.id == f"{part.prefix}{name}"), None)
 
 
 def _of_run(part: RunPart, name: str) -> Figure | None:
@@ -143,11 +142,11 @@ _NINES: Final = re.compile(r"(?P<count>\d) 9s")
 
 
 def card_words(one: Measured) -> str:
-    """A key value in its test's own words or those of its label, and whether it is the figure that lasts."""
+    """What a key value is, without terms of the specification, and whether it is the figure that lasts."""
     last = one.steady == "reached" or one.steady.startswith(("reached in ", "found in "))
     known = "not settled" if one.state or one.steady.startswith("not ") else "settled" if last else ""
-    words = plain_words(one.words or one.cover_label) or one.words
-    return ", ".join(part for part in (words, known) if part)
+    name = plain_words(one.words or one.cover_label) or one.words
+    return ", ".join(filter(None, (name, known)))
 
 
 def plain_words(label: str) -> str:
@@ -162,16 +161,11 @@ def plain_words(label: str) -> str:
     access = _ACCESS[found["access"]]
     operations = {0: f"{access} writes", 100: f"{access} reads"}
     what = operations.get(reads, f"{access} I/O, {reads} % reads,")
-    return ", ".join([f"{what} of {found['size']}", *_of_what(found["what"] or "")])
-
-
-def _of_what(what: str) -> list[str]:
-    for name, words in _WHAT.items():
-        if what.endswith(name):
-            return [words]
-    if nines := _NINES.search(what):
-        return [f"{nines_percentile(int(nines['count'])):.10g} % are faster"]
-    return []
+    figure = found["what"] or ""
+    nines = _NINES.search(figure)
+    share = f"{nines_percentile(int(nines['count'])):.10g} % are faster" if nines else ""
+    figure = next((text for name, text in _WHAT.items() if figure.endswith(name)), share)
+    return ", ".join(filter(None, (f"{what} of {found['size']}", figure)))
 
 
 _MOST_LARGE: Final = 5
@@ -190,8 +184,9 @@ def cover_page(part: RunPart, style: Style) -> Page:
         blocks: tuple[Block, ...] = (*drive, ended, *troubles, deviations, summary, *trend_figures([part]))
     else:
         lead = lead_figure(part)
+        question = manifest.conditions.question or procedure_of(part.test).question
         blocks = (
-            answer([part], _question(part), summary, range(len(summary.rows))),
+            answer([part], question, summary, range(len(summary.rows))),
             *limit_verdicts(part),
             *(() if ended.tone == "pass" else (ended,)),
             *troubles,
@@ -203,21 +198,19 @@ def cover_page(part: RunPart, style: Style) -> Page:
     return Page("cover", "Executive summary", blocks, mandatory=True)
 
 
-def _question(part: RunPart) -> str:
-    return part.manifest.conditions.question or procedure_of(part.test).question
-
-
 def answer(parts: Sequence[RunPart], question: str, summary: Table, places: Iterable[int]) -> Answer:
     """The question with the first of the key values that were measured, of those at these places."""
     of_several = len(parts) > 1
-    words = {
+    explanations = {
         (part.name, one.label) if of_several else (part.short_title, one.cover_label): card_words(one)
         for part in parts
         for one in part.measures
     }
     measured = [place for place in places if summary.rows[place].cells[1].value is not None][:_MOST_LARGE]
     named = [(summary.rows[place].head.text, summary.rows[place].cells[0].text) for place in measured]
-    return Answer(question, summary.id, tuple(measured), tuple(words[name] for name in named), of_several)
+    return Answer(
+        question, summary.id, tuple(measured), tuple(explanations[name] for name in named), of_several
+    )
 
 
 def limit_verdicts(part: RunPart) -> tuple[Verdict, ...]:
@@ -271,13 +264,8 @@ def host_items(manifest: Manifest) -> list[tuple[str, str]]:
             "Operator, auditor, sponsor",
             ", ".join(name or NOT_STATED for name in (people.operator, people.auditor, people.sponsor)),
         ),
-        *([("Labels", labels)] if (labels := labels_text(people.labels)) else []),
+        *([("Labels", ", ".join(map(" ".join, people.labels.items())))] if people.labels else []),
     ]
-
-
-def labels_text(labels: Mapping[str, str]) -> str:
-    """Free labels of a run: ``lot 7, ticket QA-12``."""
-    return ", ".join(f"{name} {value}" for name, value in labels.items())
 
 
 def purge_and_cache(manifest: Manifest) -> str:
@@ -287,24 +275,23 @@ def purge_and_cache(manifest: Manifest) -> str:
 
 def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
     """Drive, dates, a line for each key value, up to three small plots, and how each run ended."""
-    summary, drive = _key_values(parts), _common_drive_table(parts)
+    tables = [
+        with_pages(key_values_table(part.name, part.deviation_count, part.measures), part.sections)
+        for part in parts
+    ]
+    summary = replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
+    drive = _common_drive_table(parts)
     purposes = purpose_tables((part.name, part.purpose) for part in parts)
     figures, runs = trend_figures(parts), _runs_table(parts)
     if style is Style.SPECIFICATION:
         blocks: tuple[Block, ...] = (drive, *purposes, *_verdicts(parts), summary, *figures, runs)
     else:
-        large = answer(
-            parts, f"What does this drive do in {len(parts)} tests?", summary, _first_of_each(summary)
-        )
+        tests = [row.head.text if row.cells[1].value is not None else "" for row in summary.rows]
+        first_of_each = [tests.index(test) for test in dict.fromkeys(tests) if test]
+        large = answer(parts, f"What does this drive do in {len(parts)} tests?", summary, first_of_each)
         limits = (verdict for part in parts for verdict in limit_verdicts(part))
         blocks = (large, *limits, *_verdicts(parts), *figures, summary, runs, drive, *purposes)
     return Page("cover", "Executive summary", blocks, mandatory=True)
-
-
-def _first_of_each(summary: Table) -> list[int]:
-    """Where each test's first key value with a value is."""
-    tests = [row.head.text if row.cells[1].value is not None else "" for row in summary.rows]
-    return [tests.index(test) for test in dict.fromkeys(tests) if test]
 
 
 def _common_drive_table(parts: Sequence[RunPart]) -> Table:
@@ -359,34 +346,22 @@ def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:
     return verdicts
 
 
-def _key_values(parts: Sequence[RunPart]) -> Table:
-    """A line for each key value of each run."""
-    tables = [
-        with_pages(key_values_table(part.name, part.deviation_count, part.measures), part.sections)
-        for part in parts
-    ]
-    return replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
-
-
 def _runs_table(parts: Sequence[RunPart]) -> Table:
     return rows_table(
         "cover-runs",
         "Runs",
         "Test:<0.5 | Begun:<0.9 | Ended:<0.9 | How it ended:<0.7 | Deviations:^0.6 | "
         "Shall-requirements:<1.8 | Test ID No.:<1.3",
-        (_run_row(part) for part in parts),
-    )
-
-
-def _run_row(part: RunPart) -> Cells:
-    manifest = part.manifest
-    count = part.deviation_count
-    return (
-        part.name,
-        date_and_time(manifest.started_at),
-        date_and_time(manifest.ended_at),
-        Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
-        Cell(str(count), float(count), link="conformance"),
-        part.standing.requirements or "not a test of PTS",
-        manifest.test_id,
+        (
+            (
+                part.name,
+                date_and_time(part.manifest.started_at),
+                date_and_time(part.manifest.ended_at),
+                Cell(part.manifest.state, tone="" if part.manifest.state is RunState.COMPLETE else "fail"),
+                Cell(str(part.deviation_count), float(part.deviation_count), link="conformance"),
+                part.standing.requirements or "not a test of PTS",
+                part.manifest.test_id,
+            )
+            for part in parts
+        ),
     )

@@ -41,7 +41,7 @@ from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.verdict import Better, Deviation
 from openpts_pages.kit import Required
 from openpts_pages.measure import Measured, measure_figures
-from openpts_pages.model import Answer, Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
+from openpts_pages.model import Block, Figure, Page, Repeat, Row, Section, Table, Verdict
 from openpts_pages.plots.axes import with_aligned_panels
 from openpts_pages.texts import capitalised, fact_text
 
@@ -78,13 +78,9 @@ def _with_prefix(block: Block, prefix: str) -> Block:
         case Table():
             return replace(block, id=f"{prefix}{block.id}")
         case Figure():
+            names = ("id", "table_id", "detail_table_id", "contour_table_id", "zoom_group")
             return replace(
-                block,
-                id=f"{prefix}{block.id}",
-                table_id=f"{prefix}{block.table_id}",
-                detail_table_id=f"{prefix}{block.detail_table_id}" if block.detail_table_id else "",
-                contour_table_id=f"{prefix}{block.contour_table_id}" if block.contour_table_id else "",
-                zoom_group=f"{prefix}{block.zoom_group}" if block.zoom_group else "",
+                block, **{name: f"{prefix}{value}" for name in names if (value := getattr(block, name))}
             )
         case Repeat(table_id):
             return Repeat(f"{prefix}{table_id}")
@@ -116,15 +112,12 @@ class _Rows(Struct):
 
     def merged(self, all_names: Sequence[str]) -> Table:
         """The table; rows that not all runs have name theirs."""
-        rows = tuple(
-            row if len(names) == len(all_names) else replace(row, head=_named(row.head, names))
-            for row, names in self.rows
-        )
-        return replace(self.table, rows=rows)
-
-
-def _named(head: Cell, names: Sequence[str]) -> Cell:
-    return replace(head, text=f"{head.text} ({', '.join(names)})")
+        rows = []
+        for row, names in self.rows:
+            of_all = len(names) == len(all_names)
+            text = row.head.text if of_all else f"{row.head.text} ({', '.join(names)})"
+            rows.append(replace(row, head=replace(row.head, text=text)))
+        return replace(self.table, rows=tuple(rows))
 
 
 class _Merging(Struct):
@@ -140,46 +133,41 @@ class _Merging(Struct):
         own = {block.table_id for block in page.blocks if isinstance(block, Figure)}
         place = 0
         for block in page.blocks:
-            place = self._add_block(name, block, place, alone=isinstance(block, Table) and block.id in own)
+            entry: Block | str = block
+            match block:
+                case Table() if block.id not in own:
+                    self.tables.setdefault(block.id, _Rows(block)).add(name, block)
+                    entry = block.id
+                case Verdict():
+                    self.sentences.setdefault(block, []).append(name)
+                case Table():
+                    entry = replace(_of_run(block, name), title=f"{name}: {block.title}")
+                case Figure():
+                    entry = replace(_of_run(block, name), number=f"{block.number} {name}")
+                case Repeat():
+                    entry = _of_run(block, name)
+            place = self._placed(entry, place) + 1
 
     def blocks(self) -> tuple[Block, ...]:
         """What the merged page shows."""
         return tuple(self._block(entry) for entry in self.order)
 
-    def _add_block(self, name: str, block: Block, place: int, *, alone: bool) -> int:
-        """Adds a block of one run; returns the place for the next block of the same page."""
-        match block:
-            case Table() if not alone:
-                known = block.id in self.tables
-                self.tables.setdefault(block.id, _Rows(block)).add(name, block)
-                return self.order.index(block.id) + 1 if known else self._insert(block.id, place)
-            case Verdict():
-                known = block in self.sentences
-                self.sentences.setdefault(block, []).append(name)
-                return self.order.index(block) + 1 if known else self._insert(block, place)
-            case Table():
-                return self._insert(replace(_of_run(block, name), title=f"{name}: {block.title}"), place)
-            case Figure():
-                return self._insert(replace(_of_run(block, name), number=f"{block.number} {name}"), place)
-            case Repeat():
-                return self._insert(_of_run(block, name), place)
-            case Answer():
-                return self._insert(block, place)
-
-    def _insert(self, entry: Block | str, place: int) -> int:
-        """Inserts behind the blocks that other runs have at this place; returns the place after it."""
+    def _placed(self, entry: Block | str, place: int) -> int:
+        """Where it is; a new one comes behind the blocks that other runs have at this place."""
+        if entry in self.order:
+            return self.order.index(entry)
         while place < len(self.order) and not isinstance(self.order[place], str):
             place += 1
         self.order.insert(place, entry)
-        return place + 1
+        return place
 
     def _block(self, entry: Block | str) -> Block:
         if isinstance(entry, str):
             return self.tables[entry].merged(self.all_names)
         if isinstance(entry, Verdict):
             names = self.sentences[entry]
-            said_by_all = len(names) == len(self.all_names)
-            return entry if said_by_all else replace(entry, text=f"{', '.join(names)}: {entry.text}")
+            of_all = len(names) == len(self.all_names)
+            return entry if of_all else replace(entry, text=f"{', '.join(names)}: {entry.text}")
         return entry
 
 

@@ -5,14 +5,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from textwrap import wrap
 from typing import Final
 
+from openpts.fields.conditions import Conditions
+from openpts.fields.field import Field, fields_of
 from openpts.procedures.kit.header import NO_REFERENCE_PLATFORM, date_and_time, of_cycle, target_kind
 from openpts.procedures.kit.standing import simulation_name
 from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.condition_rows import condition_rows
 from openpts.units import format_capacity, format_duration, format_significant
 from openpts.vocabulary.facts import Facts, Purpose, SimulationFacts, declared_rows
+from openpts.vocabulary.workload import condition_text
 from openpts_pages.facts_table import remaining, sourced, sourced_table
 from openpts_pages.kit import rows_table
 from openpts_pages.model import Cell, Page, Table
@@ -23,9 +25,18 @@ _LINE: Final = 200
 _PRESET: Final = "preset"
 
 
-def is_shown_as_geometry(engine_fact: str) -> bool:
-    """Whether the table of the simulated drive has this fact of the engine."""
-    return engine_fact.startswith(_GEOMETRY)
+def condition_rows(conditions: Conditions) -> Iterator[tuple[str, str, str]]:
+    """Name, label and value of each field, in the order of the conditions."""
+    for name, field in fields_of(type(conditions)).items():
+        value = getattr(conditions, name)
+        if field.label and value is not None and name not in conditions.meaningless:
+            yield name, field.label, _text(name, field, value)
+
+
+def _text(name: str, field: Field, value: object) -> str:
+    if field.is_rest and field.kind is not None:
+        return field.kind.show(value)
+    return value if isinstance(value, str) else condition_text(name, value)
 
 
 def simulation_items(run: Run) -> list[tuple[str, str]]:
@@ -48,46 +59,41 @@ def simulated_time(run: Run) -> str:
     return f"{format_duration(simulated_ns)}, from the first step to the last"
 
 
-def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
-    """The table of the set-up page; none for a drive that exists."""
+def _simulation(manifest: Manifest) -> Table | None:
+    """The table of the set-up page; None for a drive that exists."""
     simulation = manifest.target.simulation
     if simulation is None:
-        return ()
-    return (
-        sourced_table(
-            "setup-simulation",
-            "Simulated drive",
-            [
-                ("Preset", simulation.preset, _PRESET),
-                ("Represents", simulation.summary, _PRESET),
-                ("Model", simulation.model, _PRESET),
-                ("Simulated part", _size_text(simulation), "scale"),
-                ("Scale", _scale_text(simulation.scale), "target"),
-                ("Seed of the drive", str(simulation.seed), "target"),
-                *_geometry_rows(manifest.engine),
-                *_assumed_rows(simulation),
-            ],
-            note="Times and counts of steps are those of the whole drive: simulated values times the scale. "
-            "Response times are as simulated; percentiles are of the simulated I/Os only.",
-        ),
+        return None
+    scale = f"1:{simulation.scale}: one simulated page represents {simulation.scale:,}"
+    engine = ((name.removeprefix(_GEOMETRY), fact) for name, fact in _geometry(manifest.engine).items())
+    return sourced_table(
+        "setup-simulation",
+        "Simulated drive",
+        [
+            ("Preset", simulation.preset, _PRESET),
+            ("Represents", simulation.summary, _PRESET),
+            ("Model", simulation.model, _PRESET),
+            ("Simulated part", _size_text(simulation), "scale"),
+            ("Scale", "1:1: each page is simulated" if simulation.scale == 1 else scale, "target"),
+            ("Seed of the drive", str(simulation.seed), "target"),
+            *(
+                (f"Geometry: {name.replace('_', ' ')}", value_text(fact), fact.source)
+                for name, fact in engine
+            ),
+            *_assumed_rows(simulation),
+        ],
+        note="Times and counts of steps are those of the whole drive: simulated values times the scale. "
+        "Response times are as simulated; percentiles are of the simulated I/Os only.",
     )
 
 
-def _scale_text(scale: int) -> str:
-    return (
-        "1:1: each page is simulated" if scale == 1 else f"1:{scale}: one simulated page represents {scale:,}"
-    )
+def _geometry(engine: Facts) -> Facts:
+    """Facts of the engine that the table of the simulated drive has."""
+    return {name: fact for name, fact in engine.items() if name.startswith(_GEOMETRY)}
 
 
 def _size_text(simulation: SimulationFacts) -> str:
     return f"{format_capacity(simulation.simulated_bytes)} ({simulation.simulated_bytes:,} bytes) simulated"
-
-
-def _geometry_rows(engine: Facts) -> Iterator[tuple[str, str, str]]:
-    for name, fact in engine.items():
-        if is_shown_as_geometry(name):
-            label = name.removeprefix(_GEOMETRY).replace("_", " ")
-            yield f"Geometry: {label}", value_text(fact), fact.source
 
 
 def _assumed_rows(simulation: SimulationFacts) -> Iterator[tuple[str, str, str]]:
@@ -110,24 +116,22 @@ def import_items(manifest: Manifest) -> list[tuple[str, str]]:
     return [] if imported is None else [("Imported", f"{imported.file}, {imported.form} of {imported.tool}")]
 
 
-def import_tables(manifest: Manifest) -> tuple[Table, ...]:
-    """The table of the set-up page; none for a run that openpts measured."""
+def import_table(manifest: Manifest) -> Table | None:
+    """The table of the set-up page; None for a run that openpts measured."""
     imported = manifest.imported
     if imported is None:
-        return ()
-    return (
-        sourced_table(
-            "setup-imported",
-            "Imported results",
-            [
-                ("Program", imported.tool, imported.file),
-                ("Form", imported.form, imported.file),
-                ("SHA-256 of the file", imported.sha256, f"input/{imported.kept_as} in the run folder"),
-                *(("Not stated", text, imported.file) for text in imported.missing),
-                *((name, text, "as the file states it") for name, text in imported.stated),
-            ],
-            note="Nothing in this run was measured by openpts. What the source does not state is n/a.",
-        ),
+        return None
+    return sourced_table(
+        "setup-imported",
+        "Imported results",
+        [
+            ("Program", imported.tool, imported.file),
+            ("Form", imported.form, imported.file),
+            ("SHA-256 of the file", imported.sha256, f"input/{imported.kept_as} in the run folder"),
+            *(("Not stated", text, imported.file) for text in imported.missing),
+            *((name, text, "as the file states it") for name, text in imported.stated),
+        ],
+        note="Nothing in this run was measured by openpts. What the source does not state is n/a.",
     )
 
 
@@ -143,9 +147,6 @@ _HOST = (
 )
 # Facts of the path to the drive, which the drive's own description may hold.
 _PATH = (("Host bus adapter", "hba"), ("PCIe", "pcie"))
-_FILE_SYSTEM = ("File system", "file_system")
-_OPERATING_SYSTEM = ("Operating system", "operating_system")
-_SOFTWARE = ("Test software", "test_software")
 _DUT = (
     ("Manufacturer", "manufacturer"),
     ("Model number", "model"),
@@ -163,27 +164,24 @@ _PLATFORM_KEY = "reference_test_platform"
 def setup_page(run: Run, report_date: str) -> Page:
     """Set-up, once per report."""
     manifest = run.manifest
-    return Page(
-        "setup",
-        "Set-up",
-        (
-            _general(manifest, report_date),
-            _hardware(manifest),
-            _software(manifest),
-            _device(manifest),
-            *simulation_tables(manifest),
-            *import_tables(manifest),
-            _parameters(manifest),
-            *([checks] if (checks := data_checks_table(manifest.data_checks, "setup-data-checks")) else []),
-        ),
-        mandatory=True,
+    tables = (
+        _general(manifest, report_date),
+        _hardware(manifest),
+        _software(manifest),
+        _device(manifest),
+        _simulation(manifest),
+        import_table(manifest),
+        _parameters(manifest),
+        data_checks_table(manifest.data_checks, "setup-data-checks"),
     )
+    return Page("setup", "Set-up", tuple(table for table in tables if table is not None), mandatory=True)
 
 
 def _general(manifest: Manifest, report_date: str) -> Table:
     people, imported = manifest.people, manifest.imported
     clock = "clock at the {} of the run" if imported is None else f"{imported.file}, or when that was written"
     stated = "stated by the operator"
+    norm = "SNIA SSS " if manifest.conditions.of_specification else "none: methodology of openpts, "
     return sourced_table(
         "setup-general",
         "General [5.1]",
@@ -195,17 +193,10 @@ def _general(manifest: Manifest, report_date: str) -> Table:
             ("Auditor", people.auditor or NOT_STATED, stated),
             ("Test sponsor", people.sponsor or NOT_STATED, stated),
             *((f"Label {name}", value, stated) for name, value in people.labels.items()),
-            ("Specification", _specification(manifest), "chosen test and class"),
+            ("Specification", f"{norm}{manifest.conditions.class_text}", "chosen test and class"),
             ("Test ID No.", manifest.test_id, "run record"),
         ),
     )
-
-
-def _specification(manifest: Manifest) -> str:
-    conditions = manifest.conditions
-    if conditions.of_specification:
-        return f"SNIA SSS {conditions.class_text}"
-    return f"none: methodology of openpts, {conditions.class_text}"
 
 
 def _hardware(manifest: Manifest) -> Table:
@@ -217,25 +208,24 @@ def _hardware(manifest: Manifest) -> Table:
             sourced("Reference test platform", manifest.host, _PLATFORM_KEY, NO_REFERENCE_PLATFORM),
             *(sourced(label, manifest.host, key) for label, key in _HOST),
             *(_of_either(label, manifest, key) for label, key in _PATH),
-            *remaining(manifest.host, [*shown, _PLATFORM_KEY, _OPERATING_SYSTEM[1]]),
+            *remaining(manifest.host, [*shown, _PLATFORM_KEY, "operating_system"]),
         ],
     )
 
 
 def _software(manifest: Manifest) -> Table:
+    engine = manifest.engine
     return sourced_table(
         "setup-software",
         "Test system software [5.3]",
         [
-            sourced(_OPERATING_SYSTEM[0], manifest.host, _OPERATING_SYSTEM[1]),
-            _of_either(_FILE_SYSTEM[0], manifest, _FILE_SYSTEM[1]),
-            sourced(_SOFTWARE[0], manifest.software, _SOFTWARE[1]),
-            *remaining(manifest.software, [_SOFTWARE[1]]),
+            sourced("Operating system", manifest.host, "operating_system"),
+            _of_either("File system", manifest, "file_system"),
+            sourced("Test software", manifest.software, "test_software"),
+            *remaining(manifest.software, ["test_software"]),
             *(
                 (f"Engine: {label}", value, source)
-                for label, value, source in remaining(
-                    manifest.engine, filter(is_shown_as_geometry, manifest.engine)
-                )
+                for label, value, source in remaining(engine, _geometry(engine))
             ),
             ("Command line", " ".join(manifest.command_line) or "not recorded", "run record"),
         ],
@@ -244,13 +234,12 @@ def _software(manifest: Manifest) -> Table:
 
 def _device(manifest: Manifest) -> Table:
     target = manifest.target
-    kind = target_kind(manifest)
-    shown = [key for _, key in (*_DUT, *_PATH, _FILE_SYSTEM)] + ["capacity", "sector"]
+    shown = [*(key for _, key in (*_DUT, *_PATH)), "file_system", "capacity", "sector"]
     return sourced_table(
         "setup-device",
         "Device under test [5.4]",
         [
-            ("Target", f"{target.path}: {kind}", "opened by the engine"),
+            ("Target", f"{target.path}: {target_kind(manifest)}", "opened by the engine"),
             *(sourced(label, manifest.dut, key) for label, key in _DUT),
             (
                 "User capacity",
@@ -338,15 +327,11 @@ def _temperatures(run: Run, purpose: Purpose) -> Cell:
     series = run.telemetry_series.get("temperature_c")
     if series is None:
         return Cell("no temperature was sampled", tone="missing")
-    measured, (low, high) = (
-        (min(series.values), max(series.values)),
-        sorted(purpose.declared["temperature_c"]),
-    )
-    is_inside = low <= measured[0] and measured[1] <= high
-    return Cell(
-        f"{measured[0]:g} to {measured[1]:g} °C{'' if is_inside else ': outside of it'}",
-        tone="" if is_inside else "fail",
-    )
+    lowest, highest = min(series.values), max(series.values)
+    low, high = sorted(purpose.declared["temperature_c"])
+    text = f"{lowest:g} to {highest:g} °C"
+    is_inside = low <= lowest and highest <= high
+    return Cell(text) if is_inside else Cell(f"{text}: outside of it", tone="fail")
 
 
 def _written_bytes(run: Run) -> int:

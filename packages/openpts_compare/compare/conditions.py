@@ -17,7 +17,7 @@ from openpts.procedures.kit.header import (
 from openpts.record.health import around
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.condition_rows import condition_rows
+from openpts.report.setup_page import condition_rows
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Purpose, declared_rows
 from openpts_compare.compare.contenders import ComparedTest, RunComparison

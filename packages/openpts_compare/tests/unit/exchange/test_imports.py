@@ -16,7 +16,7 @@ from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.run_part import summarize
-from openpts.report.setup_page import import_tables
+from openpts.report.setup_page import import_table
 from openpts.units import KIB, NS_PER_MS, TB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.limit import JudgedLimit, Judgement
@@ -438,6 +438,7 @@ def load_of(sample: Any) -> tuple[Any, ...]:
 
 def test_the_set_up_page_says_which_counts_are_derived(tmp_path, golden) -> None:
     for run in tkperf_runs(tmp_path).values():
-        (table,) = import_tables(run.manifest)
+        table = import_table(run.manifest)
+        assert table is not None
         stated = [str(row.cells[0].text) for row in table.rows if row.head.text == "Not stated"]
         assert stated == golden

@@ -1,12 +1,14 @@
-"""Builds a report from the records of runs: records in, report model out; no clock, no device, no file."""
+"""Builds reports from the parts of runs: all pages, or the short form; no clock, no device, no file."""
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
-from openpts.procedures.kit.header import drive_name
+from openpts.procedures.kit.header import date_and_time, drive_name, purge_method, target_kind
+from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.cover_page import cover_page, executive_page
@@ -16,7 +18,8 @@ from openpts.report.sources import default_date
 from openpts.run_folder_files import file_name_word
 from openpts.units import format_capacity
 from openpts_pages.facts_table import items_table
-from openpts_pages.model import Page, Report
+from openpts_pages.kit import rows_table
+from openpts_pages.model import Block, Page, Report, Table, Verdict
 from openpts_pages.style import Style
 from openpts_pages.texts import brief, fact_text
 
@@ -84,14 +87,7 @@ def report_of(
     drives.
     """
     report = undigested(in_order(parts), report_date, files=files, paper=paper, style=style)
-    return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")
-
-
-def _kind_of(manifest: Manifest) -> str:
-    """The first word of the title of what is no measurement of a drive by openpts."""
-    if manifest.imported is not None:
-        return "IMPORTED "
-    return "SIMULATED " if manifest.target.simulation else ""
+    return replace(report, footer=f"{report.footer}  |  {_digest(report)}")
 
 
 def _drive(manifest: Manifest) -> Iterator[str]:
@@ -114,37 +110,39 @@ def undigested(
     first = manifests[0]
     test_id = brief(first.test_id)
     model = fact_text(first.dut, "model", first.target.name)
-    what = parts[0].title if len(parts) == 1 else f"{len(parts)} tests"
+    kind = "IMPORTED " if first.imported else "SIMULATED " if first.target.simulation else ""
+    single = len(parts) == 1
+    what = parts[0].title if single else f"{len(parts)} tests"
     form = _FORMAT if any(manifest.conditions.of_specification for manifest in manifests) else _BEYOND
     classes = " / ".join(dict.fromkeys(manifest.conditions.class_text for manifest in manifests))
-    sections = tuple(section for part in parts for section in part.sections)
-    summary = cover_page(parts[0], style) if len(parts) == 1 else executive_page(parts, style)
+    summary = cover_page(parts[0], style) if single else executive_page(parts, style)
     limits = [(part.name, part.limits) for part in parts if part.limits is not None]
+    glossary = Page("glossary", "Glossary", (items_table("glossary-terms", "Terms", _TERMS),))
     report = Report(
-        title=f"{_kind_of(first)}SSD Performance Test Report: {what}",
+        title=f"{kind}SSD Performance Test Report: {what}",
         subtitle=f"{', '.join(_drive(first))} - {classes}",
-        run_name=f"{brief(model)} - {test_id if len(parts) == 1 else ', '.join(part.name for part in parts)}",
+        run_name=f"{brief(model)} - {test_id if single else ', '.join(part.name for part in parts)}",
         report_date=report_date,
         red_line=_red_line(parts),
-        footer=f"{form}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
+        footer=f"{form}  |  {test_id if single else f'{what} from {test_id} on'}",
         front=(
             summary,
             *((merged_page(limits),) if limits else ()),
-            _of_all(parts, lambda part: part.setup),
+            merged_page([(part.name, part.setup) for part in parts]),
             *_at(parts, "conformance"),
             *_at(parts, "audit"),
-            _of_all(parts, lambda part: part.conditions),
+            merged_page([(part.name, part.conditions) for part in parts]),
             *_at(parts, ""),
         ),
-        sections=sections,
-        back=(*_at(parts, "back"), glossary_page()),
+        sections=tuple(section for part in parts for section in part.sections),
+        back=(*_at(parts, "back"), glossary),
         deviation_count=sum(part.deviation_count for part in parts),
         stem=_stem(parts),
         paper=paper,
         style=style,
     )
     test_ids = {part.folder: part.manifest.test_id for part in parts}
-    return msgspec.structs.replace(report, back=(*report.back, files_page(report, files, test_ids)))
+    return replace(report, back=(*report.back, files_page(report, files, test_ids)))
 
 
 def _at(parts: Sequence[RunPart], place: str) -> Iterator[Page]:
@@ -154,10 +152,6 @@ def _at(parts: Sequence[RunPart], place: str) -> Iterator[Page]:
         for page in part.pages_at(place):
             found.setdefault(page.id, []).append((part.name, page))
     return map(merged_page, found.values())
-
-
-def _of_all(parts: Sequence[RunPart], page_of: Callable[[RunPart], Page]) -> Page:
-    return merged_page([(part.name, page_of(part)) for part in parts])
 
 
 def _red_line(parts: Sequence[RunPart]) -> str:
@@ -175,13 +169,13 @@ def _red_line(parts: Sequence[RunPart]) -> str:
 def _stem(parts: Sequence[RunPart]) -> str:
     """``<model>_<serial>_<UTC date>_<tests>``, in characters that every file system takes."""
     manifest = parts[0].manifest
-    words = (
+    names = (
         fact_text(manifest.dut, "model", manifest.target.name),
         fact_text(manifest.dut, "serial", "no-serial"),
         min(part.manifest.started_at for part in parts)[:10],
         "-".join(part.name.lower().replace(" ", "") for part in parts),
     )
-    return "_".join(file_name_word(word) or "unknown" for word in words)[:_LONGEST_STEM]
+    return "_".join(file_name_word(name) or "unknown" for name in names)[:_LONGEST_STEM]
 
 
 def _digest(report: Report) -> str:
@@ -189,6 +183,168 @@ def _digest(report: Report) -> str:
     return hashlib.sha256(msgspec.json.encode(report)).hexdigest()[:8]
 
 
-def glossary_page() -> Page:
-    """The page of terms and signs, the same in every report (PTS 2.1, 2.2)."""
-    return Page("glossary", "Glossary", (items_table("glossary-terms", "Terms", _TERMS),))
+_SHORT_FOOTER: Final = "Short report of openpts, not in the format of SNIA SSS PTS"
+
+
+def short_report(parts: Sequence[RunPart], report_date: str, *, paper: str = "a4") -> Report:
+    """The short report of the parts that runs of one drive gave; ``report_date`` is ISO 8601, UTC.
+
+    Raises RecordError as ``report_of`` does.
+    """
+    ordered = in_order(parts)
+    full = undigested(ordered, report_date, paper=paper)
+    pages = []
+    others: list[Block] = []
+    for part in ordered:
+        if short := procedure_of(part.test).part("short"):
+            conditions = part.manifest.conditions
+            introduction = Verdict(short.introduction(part.sections, conditions))
+            blocks = (introduction, _run_table(part), *short.blocks(part.sections, conditions))
+            pages.append(Page(f"short-{_name(part)}", part.title, blocks))
+        else:
+            others += (_run_table(part), *_by_key_values(part))
+    if others:
+        pages.append(Page("short-others", "Other tests" if pages else "Tests", tuple(others)))
+    return replace(
+        full,
+        title=full.title.replace("Test Report", "Short Report"),
+        footer=f"{_SHORT_FOOTER}  |  {full.footer.partition('  |  ')[2]}",
+        red_line="; ".join(line for line in (full.red_line, *_health_lines(ordered)) if line),
+        front=(_setup_page(ordered), *pages),
+        sections=(),
+        back=(),
+        style="short",
+        stem=f"{full.stem}_short",
+    )
+
+
+def _health_lines(parts: Sequence[RunPart]) -> list[str]:
+    """What the full report has on the pages of its tests."""
+    return [
+        alert if len(parts) == 1 else f"{part.name}: {alert}"
+        for part in parts
+        for alert in part.health_alerts
+    ]
+
+
+def _by_key_values(part: RunPart) -> list[Block]:
+    """For a test that TKperf does not know."""
+    return [
+        *part.verdicts,
+        rows_table(
+            f"short-{_name(part)}-values",
+            f"{part.title}: key values",
+            "Key value:<1.6 | Result | Unit:<0.5",
+            ((one.label, one.noted_cell, one.unit) for one in part.measures if one.is_key),
+        ),
+    ]
+
+
+def _name(part: RunPart) -> str:
+    return part.name.lower().replace(" ", "")
+
+
+_MOST_NAMED: Final = 4
+
+# TKP-GEN-01
+_SHORT_TERMS: Final = (
+    (
+        "Workload",
+        "Share of reads and writes in per cent: 100/0 only reads, 65/35 65 % reads, 0/100 only writes",
+    ),
+    ("Block size", "Bytes that one I/O moves, base 2: 1 KiB = 1,024 bytes; 0.5 KiB = 512 bytes"),
+    (
+        "Rates, capacities",
+        "Base 10: 1 MB/s = 1,000,000 bytes per second, 1 GB = 1,000,000,000 bytes; what TKperf prints as "
+        "MB/s is 1,048,576 bytes per second: divide a rate of this report by 1.048576 to compare it",
+    ),
+    ("Round", "One pass through all block sizes and workloads of a test; Rounds are counted from 1"),
+    ("Measurement window", "The five Rounds in which steady state was found; without it the last five"),
+    (
+        "Tracking variable",
+        "The figure by which steady state is judged, which other reports call the dependent variable",
+    ),
+    ("Jobs, I/O depth", "Threads that issue I/Os, and I/Os that each of them keeps in flight"),
+)
+
+# TKP-SS-01 to 03
+_STEADY_STATE: Final = (
+    "Steady state: over five Rounds the values of the tracking variable lie within 20 % of their average, "
+    "largest minus smallest, and the line that fits them best climbs or falls by no more than 10 % of the "
+    "average. A test ends when that holds, or unsteady after the most Rounds that it may have; its results "
+    "say which."
+)
+
+
+# TKP-SET-01, 03, 04
+def _setup_page(parts: Sequence[RunPart]) -> Page:
+    """Device, tool and machine, as the runs' records have them; what words mean, and what is steady."""
+    manifests = [part.manifest for part in parts]
+    first = manifests[0]
+    dut = first.dut
+
+    def all_of(text_of: Callable[[Manifest], str]) -> str:
+        return "; ".join(dict.fromkeys(map(text_of, manifests)))
+
+    def generator(one: Manifest) -> str:
+        keys = (key for key in ("engine", "build", "io_path") if key in one.engine)
+        return ", ".join(fact_text(one.engine, key) for key in keys)
+
+    items = (
+        ("Tested device", drive_name(first)),
+        ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
+        ("User capacity", format_capacity(first.target.user_capacity_bytes)),
+        ("Target", f"{first.target.name} - {target_kind(first)}"),
+        ("Interface", fact_text(dut, "interface")),
+        ("Test software", all_of(lambda one: fact_text(one.software, "test_software"))),
+        ("I/O generator", all_of(generator)),
+        ("Kernel", all_of(lambda one: fact_text(one.software, "kernel"))),
+        ("Operating system", all_of(lambda one: fact_text(one.host, "operating_system"))),
+        ("CPU", all_of(lambda one: fact_text(one.host, "cpu"))),
+        ("Class", all_of(lambda one: one.conditions.class_text)),
+    )
+    setup = items_table("short-setup-table", "Device, tool and machine", items)
+    terms = items_table("short-terms-table", "General information: terms", _SHORT_TERMS)
+    blocks: tuple[Block, ...] = (setup, *_standings(parts), terms, Verdict(_STEADY_STATE))
+    return Page("short-setup", "Set-up", blocks, mandatory=True)
+
+
+def _standings(parts: Sequence[RunPart]) -> tuple[Verdict, ...]:
+    """How each run stands to the specification, once for those that stand alike."""
+    names: dict[tuple[str, bool], list[str]] = {}
+    for part in parts:
+        key = (part.standing.bottom_line, part.standing.conformant)
+        names.setdefault(key, []).append(part.name)
+    return tuple(
+        Verdict(f"{', '.join(of_line)}: {line}", "pass" if conformant else "fail")
+        for (line, conformant), of_line in names.items()
+    )
+
+
+# TKP-SET-02, 03
+def _run_table(part: RunPart) -> Table:
+    """Command line, date and demand of one run."""
+    manifest = part.manifest
+    return items_table(
+        f"short-{_name(part)}-run",
+        f"{part.title}: the run",
+        (
+            ("Command line", " ".join(("openpts", *manifest.command_line))),
+            ("Date of the run", date_and_time(manifest.started_at)),
+            ("Purge", purge_method(manifest)),
+            ("Jobs (TC) and I/O depth (QD)", _demand(part)),
+            ("State of the run", manifest.state.value),
+            ("Test ID No.", manifest.test_id),
+        ),
+    )
+
+
+def _demand(part: RunPart) -> str:
+    """TC and QD that the run's steps applied."""
+    applied = part.applied
+    if not applied:
+        return "no step was made"
+    if len(applied) <= _MOST_NAMED:
+        return "; ".join(f"TC {tc} / QD {qd}" for tc, qd in applied)
+    tcs, qds = ([pair[n] for pair in applied] for n in (0, 1))
+    return f"{len(applied)} combinations of TC {min(tcs)} to {max(tcs)} and QD {min(qds)} to {max(qds)}"

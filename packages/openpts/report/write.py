@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
 from openpts.output_files import write_outputs
-from openpts.report.build import report_of
+from openpts.report.build import report_of, short_report
 from openpts.report.part_reader import RequestedPart, begin_parts, part_digest, parts_as_made, unpacked_part
 from openpts.report.record_files import (
     SUMS_NAME,
@@ -28,7 +28,6 @@ from openpts.report.record_files import (
 )
 from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
-from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource, date_of
 from openpts_pages.csv_files import FOLDER, csv_files
 from openpts_pages.html import render_html

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.report.build import build_combined
+from openpts.report.build import build_combined, short_report
 from openpts.report.run_part import part_of
-from openpts.report.short.build import short_report
 from openpts.units import NS_PER_S
 from openpts_pages.model import Cell, Report, Table
 from openpts_pts.conformance.catalogue import PTS

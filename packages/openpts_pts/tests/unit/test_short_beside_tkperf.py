@@ -14,8 +14,8 @@ from openpts.parameters.overrides import conditions_of
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.kit.ledger import deviations
 from openpts.record.reader import Run
+from openpts.report.build import short_report
 from openpts.report.run_part import part_of
-from openpts.report.short.build import short_report
 from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import Phase

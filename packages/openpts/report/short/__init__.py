@@ -1,4 +1,0 @@
-"""The short report: what readers of TKperf know, out of the figures and tables of the full one.
-
-Computes no figure of its own.
-"""

@@ -20,7 +20,7 @@ from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME, INPUT_FOLDER, O
 from openpts.run_folder_files import check_folder, open_file, read_file, remove_file, write_files
 from openpts_pages.csv_files import FOLDER, csv_name
 from openpts_pages.kit import rows_table
-from openpts_pages.model import Block, Cell, Page, Report, Table, Verdict
+from openpts_pages.model import Cell, Page, Report, Verdict
 
 LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 """A line of SHA256SUMS: a checksum, and the name of its file."""
@@ -150,33 +150,8 @@ def files_page(report: Report, files: Sequence[RecordFile], test_ids: Mapping[Pa
 
     Of several runs each file is named under the test ID of its folder.
     """
-    record: tuple[Block, ...] = (_record_table(files, test_ids),) if files else ()
-    return Page(
-        "files",
-        "Files",
-        (
-            Verdict(
-                "openpts verify derives all figures of this report again from the record. SHA256SUMS beside "
-                "the report has the checksums of its files."
-            ),
-            *record,
-            rows_table(
-                "files-data",
-                "Tables and plotted series as data",
-                "File:<1.2 | Table:<2 | Rows:0.4",
-                (
-                    (csv_name(table), table.title, Cell(f"{len(table.rows):,}", float(len(table.rows))))
-                    for table in report.tables().values()
-                ),
-                note="Comma-separated, UTF-8, full precision; lines that begin with # describe the data.",
-            ),
-        ),
-    )
-
-
-def _record_table(files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> Table:
     several = len(test_ids) > 1
-    return rows_table(
+    record = rows_table(
         "files-record",
         "Files of the record",
         "File:< | Bytes:0.5 | SHA-256:<2",
@@ -189,3 +164,18 @@ def _record_table(files: Sequence[RecordFile], test_ids: Mapping[Path, str]) -> 
             for file in files
         ),
     )
+    data = rows_table(
+        "files-data",
+        "Tables and plotted series as data",
+        "File:<1.2 | Table:<2 | Rows:0.4",
+        (
+            (csv_name(table), table.title, Cell(f"{len(table.rows):,}", float(len(table.rows))))
+            for table in report.tables().values()
+        ),
+        note="Comma-separated, UTF-8, full precision; lines that begin with # describe the data.",
+    )
+    text = (
+        "openpts verify derives all figures of this report again from the record. SHA256SUMS beside "
+        "the report has the checksums of its files."
+    )
+    return Page("files", "Files", (Verdict(text), *((record,) if files else ()), data))

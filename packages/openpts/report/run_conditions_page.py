@@ -1,7 +1,7 @@
 """Conditions during a run: gaps without I/O, the engine's own share, processors, telemetry."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from openpts.analysis.host_limits import MarkRule, rule_of
 from openpts.analysis.run_comparison import measured_median
 from openpts.procedures.kit.header import date_and_time
-from openpts.procedures.kit.standing import LimitedTime, limited_times
+from openpts.procedures.kit.standing import limited_times
 from openpts.record.health import StepMarks
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, format_gap
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS
-from openpts.vocabulary.sample import CpuShares, Phase
+from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.verdict import Better
 from openpts_pages import cells
 from openpts_pages.facts_table import sourced, sourced_table
@@ -40,12 +40,12 @@ def host_limit_blocks(run: Run) -> tuple[Block, ...]:
         return (Verdict(f"{_WHAT}: n/a (no second of a step was sampled)."),)
     found = limited_times(pairs)
     if not found:
-        text = f"{_WHAT}: never, in {_s(judged_ns)} s with I/O."
-        return (Verdict(text, "pass"),)
+        return (Verdict(f"{_WHAT}: never, in {_s(judged_ns)} s with I/O.", "pass"),)
     marked_ns = sum(marks.marked_ns() for _, marks in pairs)
     text = (
         f"{_WHAT}: in {_s(marked_ns)} of {_s(judged_ns)} s with I/O "
-        f"({cells.fixed(100 * marked_ns / judged_ns, 1)} %): {', '.join(map(_part, found))}."
+        f"({cells.fixed(100 * marked_ns / judged_ns, 1)} %): "
+        f"{', '.join(f'{one.limit} {_s(one.marked_ns)} s' for one in found)}."
     )
     start_ns = pairs[0][0].sample.started_ns
     return Verdict(text, "fail"), rows_table(
@@ -53,14 +53,10 @@ def host_limit_blocks(run: Run) -> tuple[Block, ...]:
         "Seconds in which the host was the limit",
         "What told it:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
         "Longest from:<1.6",
-        (_row(run, reported, start_ns, judged_ns) for reported in _told(pairs)),
+        (_row(run, sign, start_ns, judged_ns) for sign in _signs(pairs)),
         note="A second is marked by what was sampled in it; telemetry.md of the manual has the rules. "
         "Several may mark the same second. First: since the first step.",
     )
-
-
-def _part(limited: LimitedTime) -> str:
-    return f"{limited.limit} {_s(limited.marked_ns)} s"
 
 
 def _s(duration_ns: int) -> str:
@@ -76,7 +72,7 @@ class _Marked(Struct, frozen=True):
     step: StepRecord
 
 
-class _Told(Struct, frozen=True):
+class _Sign(Struct, frozen=True):
     """All spans that one sampled value marks."""
 
     name: str
@@ -99,7 +95,7 @@ class _Told(Struct, frozen=True):
         return best
 
 
-def _told(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> Iterator[_Told]:
+def _signs(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> Iterator[_Sign]:
     spans: dict[str, list[_Marked]] = {}
     number = 0
     for step, marks in pairs:
@@ -109,26 +105,25 @@ def _told(pairs: Sequence[tuple[StepRecord, StepMarks]]) -> Iterator[_Told]:
             number += 1
     for name, found in sorted(spans.items(), key=lambda one: (-len(one[1]), one[0])):
         if (rule := rule_of(name)) is not None:
-            yield _Told(name, rule, tuple(found))
+            yield _Sign(name, rule, tuple(found))
 
 
-def _row(run: Run, reported: _Told, start_ns: int, judged_ns: int) -> Cells:
-    longest_ns, step = reported.longest
-    link = _links(run).get(reported.name.removesuffix("_use_pct"), "")
-    words = f"{reported.rule.words}: {link}" if link else reported.rule.words
+def _row(run: Run, sign: _Sign, start_ns: int, judged_ns: int) -> Cells:
+    longest_ns, step = sign.longest
+    link = _links(run).get(sign.name.removesuffix("_use_pct"), "")
     return (
-        words,
-        str(reported.rule.limit),
-        cells.number(reported.marked_ns / NS_PER_S, 0),
-        cells.percent(100 * reported.marked_ns / judged_ns),
+        f"{sign.rule.words}: {link}" if link else sign.rule.words,
+        str(sign.rule.limit),
+        cells.number(sign.marked_ns / NS_PER_S, 0),
+        cells.percent(100 * sign.marked_ns / judged_ns),
         cells.number(longest_ns / NS_PER_S, 0),
-        cells.number((reported.spans[0].from_ns - start_ns) / NS_PER_S, 0),
+        cells.number((sign.spans[0].from_ns - start_ns) / NS_PER_S, 0),
         str(step.place),
     )
 
 
 def _links(run: Run) -> Mapping[str, str]:
-    """Each link by the beginning of its value's name, as the record tells what was sampled."""
+    """Each link by the beginning of its value's name."""
     parts = fact_text(run.manifest.telemetry, "links to the drive", "").split("; ")
     named = (part.rpartition("path_")[2].partition(": ") for part in parts)
     return {f"path_{number}": text for number, _, text in named if number.isdecimal()}
@@ -231,6 +226,7 @@ def _attempt_row(number: int, attempt: Attempt) -> Cells:
     why = ": ".join(text for text in (end, attempt.reason) if text)
     platform = (attempt.host, attempt.kernel, attempt.openpts)
     idle_ns, cycles = attempt.idle_ns, attempt.power_cycles
+    unknown = Cell(NOT_REPORTED, tone="missing")
     return (
         str(number),
         date_and_time(attempt.started_at),
@@ -240,12 +236,8 @@ def _attempt_row(number: int, attempt: Attempt) -> Cells:
         cells.count(attempt.steps),
         attempt.went_on_at or "the start",
         Cell("-") if idle_ns is None else Cell(format_duration(idle_ns), idle_ns / NS_PER_S),
-        cells.none() if number == 1 else _power_cycles(cycles),
+        cells.none() if number == 1 else unknown if cycles is None else cells.count(cycles),
     )
-
-
-def _power_cycles(count: int | None) -> Cell:
-    return Cell(NOT_REPORTED, tone="missing") if count is None else cells.count(count)
 
 
 def _by_phase(steps: Iterable[StepRecord]) -> dict[Phase, list[StepRecord]]:
@@ -257,20 +249,13 @@ def _by_phase(steps: Iterable[StepRecord]) -> dict[Phase, list[StepRecord]]:
 
 
 def _phase_name(phase: Phase) -> str:
-    return (
-        "WIPC"
-        if phase is Phase.WIPC
-        else "WDPC"
-        if phase is Phase.WDPC
-        else capitalised(phase.replace("_", " "))
-    )
+    return phase.upper() if phase in {Phase.WIPC, Phase.WDPC} else capitalised(phase.replace("_", " "))
 
 
 def _gap_blocks(run: Run) -> tuple[Block, ...]:
     steps = run.with_gaps
     if not steps:
         return (Verdict("Gaps between steps: n/a (no step followed another)."),)
-    longest = max(steps, key=_gap_ns)
     table = rows_table(
         "run-conditions-gaps",
         "Time without I/O before the steps of each part",
@@ -279,6 +264,7 @@ def _gap_blocks(run: Run) -> tuple[Block, ...]:
         note="A gap: from the last completion of a step to the first submission of the next. Idle time that "
         "a test asks for and the purge before a cycle are not gaps.",
     )
+    longest = max(steps, key=_gap_ns)
     text = f"Longest gap without I/O: {format_gap(_gap_ns(longest))}, before {longest.place}."
     return (Verdict(text), table)
 
@@ -288,8 +274,7 @@ def _gap_ns(step: StepRecord) -> int:
 
 
 def _gap_row(phase: Phase, steps: Sequence[StepRecord]) -> Cells:
-    gaps_ns = [_gap_ns(step) for step in steps]
-    longest = max(steps, key=_gap_ns)
+    gaps_ns, longest = [_gap_ns(step) for step in steps], max(steps, key=_gap_ns)
     return (
         _phase_name(phase),
         cells.number(len(gaps_ns), 0),
@@ -339,30 +324,18 @@ def _processor_blocks(run: Run) -> tuple[Block, ...]:
 
 
 def _processor_row(title: str, steps: Sequence[StepRecord]) -> Row:
-    sys_pct = _shares(steps, lambda cpu: cpu.sys_pct)
-    iowait_pct = _shares(steps, lambda cpu: cpu.iowait_pct)
-    elapsed_ns = sum(step.sample.elapsed_ns for step in steps)
-    own_ns = sum(step.sample.cpu.process_ns for step in steps if step.sample.cpu is not None)
+    found = [(step.sample.cpu, step.sample.elapsed_ns) for step in steps if step.sample.cpu is not None]
+    lengths_ns = [length_ns for _, length_ns in found]
+    sys_pct, iowait_pct = [cpu.sys_pct for cpu, _ in found], [cpu.iowait_pct for cpu, _ in found]
+    own_ns = sum(cpu.process_ns for cpu, _ in found)
     return Row(
         Cell(title),
         (
-            cells.percent(_mean(_shares(steps, lambda cpu: cpu.user_pct))),
-            cells.percent(_mean(sys_pct)),
-            cells.percent(max(share for share, _ in sys_pct)),
-            cells.percent(_mean(iowait_pct)),
-            cells.percent(max(share for share, _ in iowait_pct)),
-            cells.number(own_ns / elapsed_ns, 2),
+            cells.percent(fmean((cpu.user_pct for cpu, _ in found), lengths_ns)),
+            cells.percent(fmean(sys_pct, lengths_ns)),
+            cells.percent(max(sys_pct)),
+            cells.percent(fmean(iowait_pct, lengths_ns)),
+            cells.percent(max(iowait_pct)),
+            cells.number(own_ns / sum(lengths_ns), 2),
         ),
     )
-
-
-def _shares(steps: Iterable[StepRecord], share_of: Callable[[CpuShares], float]) -> list[tuple[float, int]]:
-    """Processor share of each step with the step's length in ns, as the weight in a mean."""
-    return [
-        (share_of(step.sample.cpu), step.sample.elapsed_ns) for step in steps if step.sample.cpu is not None
-    ]
-
-
-def _mean(shares: Sequence[tuple[float, int]]) -> float:
-    values, weights = zip(*shares, strict=True)
-    return fmean(values, weights)

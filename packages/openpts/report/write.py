@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct, field
@@ -61,16 +61,12 @@ class ReportOptions(Struct, frozen=True, kw_only=True):
 _DEFAULTS: Final = ReportOptions()
 
 
-class MadeReport(NamedTuple):
-    """A report as data, the files that it rests on, and the figures of each run folder for ``--json``."""
-
-    report: Report
-    files: list[RecordFile]
-    figures: dict[Path, dict[str, Any]]
+MadeReport = tuple[Report, list[RecordFile], dict[Path, dict[str, Any]]]
+"""A report as data, the files that it rests on, and the figures of each run folder for ``--json``."""
 
 
 class WrittenReport(Struct, frozen=True):
-    """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted.
+    """Where a report's files are. ``html`` and ``pdf`` are None if they were not requested.
 
     ``notes`` has a line on files of an earlier report that were removed; ``figures`` are those that
     ``--json`` prints, of each run folder; ``cover`` has the key values and the verdicts, a line each.
@@ -157,7 +153,7 @@ def make_report(
         report = report_of(parts, date, files=files, paper=options.paper, style=options.style)
     if options.redact:
         report = redacted(report, [part.manifest for part in parts])
-    return MadeReport(report, files, {part.folder: json.loads(part.figures) for part in parts})
+    return report, files, {part.folder: json.loads(part.figures) for part in parts}
 
 
 def _parts(
@@ -240,12 +236,8 @@ def _write(
         removed = [] if is_same else remove_unchanged(folder, left)
     paths = {ending: folder / name for ending, name in names.items()}
     data = tuple(path for ending, path in paths.items() if ending.startswith(f"{FOLDER}/"))
-    notes = (_removed_note(removed),) if removed else ()
+    more = f" and {len(removed) - _MOST_NAMED} more" if len(removed) > _MOST_NAMED else ""
+    names_removed = ", ".join(removed[:_MOST_NAMED]) + more
+    note = f"removed {names_removed}: written with an earlier report, which this one replaces"
+    notes = (note,) if removed else ()
     return WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, folder / sums, notes)
-
-
-def _removed_note(names: list[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMED]) + (
-        f" and {more} more" if (more := len(names) - _MOST_NAMED) > 0 else ""
-    )
-    return f"removed {shown}: written with an earlier report, which this one replaces"

@@ -8,13 +8,12 @@ from typing import Final
 from openpts.units import format_significant
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import Zones
-from openpts_pts.evidence.evidence import Cases, Checks, Evidence, binds_where
-from openpts_pts.evidence.finding import Finding, all_of, deviated, met_if, unverified
-from openpts_pts.evidence.settings import averages_kept, other_data, random_data, stimuli
-from openpts_pts.evidence.stimulus import mixes, preconditioned, purge_first, tracked_minutes
+from openpts_pts.evidence import settings
+from openpts_pts.evidence import stimulus as applied
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, binds_where, with_arguments
+from openpts_pts.evidence.finding import Finding, deviated, met_if, unverified
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.demand import checks as d
-from openpts_pts.shared.demand import checks as h
 
 _SIZES: Final = {
     512: 4,
@@ -42,7 +41,7 @@ _FALSE_ALARMS: Final = 0.001
 
 
 def _pattern(evidence: Evidence) -> Finding:
-    patterns = {(s.block_sizes, s.placement) for s in stimuli(_of_the_pattern(evidence))}
+    patterns = {(s.block_sizes, s.placement) for s in settings.stimuli(_of_the_pattern(evidence))}
     used = "one pattern throughout" if len(patterns) == 1 else f"{len(patterns)} patterns"
     return met_if(len(patterns) == 1, "one pattern throughout", used)
 
@@ -52,14 +51,14 @@ def _of_the_pattern(evidence: Evidence) -> list[Sample]:
 
 
 def _mix(evidence: Evidence) -> Finding:
-    used = mixes(evidence, evidence.of(Phase.ROUND))
+    used = applied.mixes(evidence, evidence.of(Phase.ROUND))
     return met_if(used == ["40/60"], "40/60", ", ".join(used) or "none")
 
 
 def _sizes(evidence: Evidence) -> Finding:
     used = {
         tuple((size.block_size_bytes, size.weight) for size in stimulus.block_sizes)
-        for stimulus in stimuli(_of_the_pattern(evidence))
+        for stimulus in settings.stimuli(_of_the_pattern(evidence))
     }
     left_out = sorted(set(_SIZES) - {size for sizes in used for size, _ in sizes})
     if left_out:
@@ -73,7 +72,7 @@ def _zones(evidence: Evidence) -> Finding:
         tuple((zone.weight, zone.range_pct) for zone in s.placement.zones)
         if isinstance(s.placement, Zones)
         else ()
-        for s in stimuli(_of_the_pattern(evidence))
+        for s in settings.stimuli(_of_the_pattern(evidence))
     }
     right = used == {_ZONES}
     return met_if(right, "the groups of table 13-2", "groups A, B and C" if right else "other places")
@@ -123,49 +122,47 @@ def _deviation(counts: Sequence[int], weights: Sequence[int], scale: int) -> flo
 
 CHECKS: Final[Checks] = {
     "PTS-CBW-01": d.full_range,
-    "PTS-CBW-02": purge_first,
+    "PTS-CBW-02": applied.purge_first,
     "PTS-CBW-03": _pattern,
-    "PTS-CBW-04": random_data(),
-    "PTS-CBW-05": other_data,
+    "PTS-CBW-04": settings.random_data,
+    "PTS-CBW-05": settings.other_data,
     "PTS-CBW-07": _mix,
     "PTS-CBW-08": _sizes,
     "PTS-CBW-10": _zones,
     "PTS-CBW-11": _distributions,
-    "PTS-CBW-12": d.all_writes(Phase.WDPC),
+    "PTS-CBW-12": with_arguments(d.all_writes, Phase.WDPC),
     "PTS-CBW-13": d.cache_off,
-    "PTS-CBW-14": d.precondition_demand(Phase.WDPC),
-    "PTS-CBW-15": random_data(Phase.WDPC),
-    "PTS-CBW-16": d.minutes_kept(Phase.WDPC),
-    "PTS-CBW-17": preconditioned,
-    "PTS-CBW-18": tracked_minutes,
+    "PTS-CBW-14": with_arguments(d.precondition_demand, Phase.WDPC),
+    "PTS-CBW-15": with_arguments(settings.random_data, Phase.WDPC),
+    "PTS-CBW-16": with_arguments(d.minutes_kept, Phase.WDPC),
+    "PTS-CBW-17": applied.preconditioned,
+    "PTS-CBW-18": applied.tracked_minutes,
     "PTS-CBW-19": d.cache_off,
-    "PTS-CBW-20": d.demands("tc"),
-    "PTS-CBW-21": d.demands("qd"),
+    "PTS-CBW-20": with_arguments(d.demands, "tc"),
+    "PTS-CBW-21": with_arguments(d.demands, "qd"),
     "PTS-CBW-22": d.round_prewrite,
-    "PTS-CBW-23": lambda e: all_of(
-        [d.minutes_kept(Phase.ROUND_PREWRITE)(e), d.has_cpu(Phase.ROUND_PREWRITE)(e)]
-    ),
+    "PTS-CBW-23": d.prewrites_kept,
     "PTS-CBW-24": d.operating_points,
     "PTS-CBW-25": d.ties,
-    "PTS-CBW-26": lambda e: all_of([averages_kept(Phase.ROUND)(e), d.has_cpu(Phase.ROUND)(e)]),
+    "PTS-CBW-26": d.points_kept,
     "PTS-CBW-27": d.until_steady,
-    "PTS-CBW-31": h.measured_maximum,
-    "PTS-CBW-32": h.maximum_is_highest,
-    "PTS-CBW-33": h.maximum_below_limit,
-    "PTS-CBW-34": h.minimum,
-    "PTS-CBW-35": h.middles,
-    "PTS-CBW-36": h.maximum_at_lowest_toio,
-    "PTS-CBW-37": h.prewrites,
-    "PTS-CBW-38": h.histograms(40),
-    "PTS-CBW-40": h.minimum,
-    "PTS-CBW-41": h.nearest_to_the_middle,
-    "PTS-CBW-42": h.order,
+    "PTS-CBW-31": d.measured_maximum,
+    "PTS-CBW-32": d.maximum_is_highest,
+    "PTS-CBW-33": d.maximum_below_limit,
+    "PTS-CBW-34": d.minimum,
+    "PTS-CBW-35": d.middles,
+    "PTS-CBW-36": d.maximum_at_lowest_toio,
+    "PTS-CBW-37": d.prewrites,
+    "PTS-CBW-38": with_arguments(d.histograms, 40),
+    "PTS-CBW-40": d.minimum,
+    "PTS-CBW-41": d.nearest_to_the_middle,
+    "PTS-CBW-42": d.order,
     "PTS-CBW-60": d.optional_wipc,
 }
 CASES: Final[Cases] = {
-    "PTS-CBW-06": binds_where(other_data),
-    "PTS-CBW-30": binds_where(d.has_cpu(Phase.ROUND)),
-    "PTS-CBW-51": binds_where(d.has_cpu(Phase.ROUND)),
+    "PTS-CBW-06": with_arguments(binds_where, settings.other_data),
+    "PTS-CBW-30": with_arguments(binds_where, d.cpu_kept),
+    "PTS-CBW-51": with_arguments(binds_where, d.cpu_kept),
 }
 ORDER: Final = d.ties
 INTERPRETATIONS: Final = (

@@ -23,7 +23,7 @@ from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.verdict import Deviation, SteadyState, SteadyStateReport
 from openpts_pages.texts import CELL_LONGEST, brief
 from openpts_pts.conformance.catalogue import PTS, Level, Need, Requirement, catalogue
-from openpts_pts.evidence.evidence import Cases, Checks, Evidence, RoundRecord
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, RoundRecord, with_arguments
 from openpts_pts.evidence.finding import (
     Finding,
     Status,
@@ -63,22 +63,19 @@ def _never_steady(evidence: Evidence) -> bool:
 
 
 def _rule(
-    holds: Callable[[SteadyStateReport], bool], text: Callable[[SteadyStateReport], str]
-) -> Callable[[Evidence], Finding]:
-    def check(evidence: Evidence) -> Finding:
-        if _never_steady(evidence):
-            return not_applicable("the test does not look for steady state")
-        judged = _judged(evidence)
-        reports = [(name, report) for name, report in judged if report is not None]
-        if not reports:
-            return not_reached(f"no window of {WINDOW_ROUNDS} rounds")
-        broken = [(name, report) for name, report in reports if not holds(report)]
-        if broken:
-            name, report = broken[0]
-            return not_reached(f"not steady: {name} {text(report)}")
-        return met("; ".join(f"{name} {text(report)}" for name, report in reports))
-
-    return check
+    evidence: Evidence, holds: Callable[[SteadyStateReport], bool], text: Callable[[SteadyStateReport], str]
+) -> Finding:
+    if _never_steady(evidence):
+        return not_applicable("the test does not look for steady state")
+    judged = _judged(evidence)
+    reports = [(name, report) for name, report in judged if report is not None]
+    if not reports:
+        return not_reached(f"no window of {WINDOW_ROUNDS} rounds")
+    broken = [(name, report) for name, report in reports if not holds(report)]
+    if broken:
+        name, report = broken[0]
+        return not_reached(f"not steady: {name} {text(report)}")
+    return met("; ".join(f"{name} {text(report)}" for name, report in reports))
 
 
 def _steady_window(evidence: Evidence) -> Finding:
@@ -118,7 +115,8 @@ def _if_steady(evidence: Evidence) -> Finding | None:
     return None if evidence.steady else not_applicable("steady state was not reached")
 
 
-_STEADY: Final = _rule(
+_STEADY: Final = with_arguments(
+    _rule,
     lambda r: r.steady,
     lambda r: (
         f"range {format_significant(r.range_pct)} %, slope {format_significant(r.slope_excursion_pct)} %"
@@ -130,9 +128,11 @@ STEADY: Final[Checks] = {
     "PTS-GEN-06": _results_are_steady,
     "PTS-DEF-05": _steady_window,
     "PTS-DEF-07": _full_passes,
-    "PTS-SS-01": _rule(lambda r: r.range_ok, lambda r: f"range {format_significant(r.range_pct)} %"),
-    "PTS-SS-02": _rule(
-        lambda r: r.slope_ok, lambda r: f"slope {format_significant(r.slope_excursion_pct)} %"
+    "PTS-SS-01": with_arguments(
+        _rule, lambda r: r.range_ok, lambda r: f"range {format_significant(r.range_pct)} %"
+    ),
+    "PTS-SS-02": with_arguments(
+        _rule, lambda r: r.slope_ok, lambda r: f"slope {format_significant(r.slope_excursion_pct)} %"
     ),
     "PTS-SS-03": _STEADY,
     "PTS-SS-04": _STEADY,
@@ -154,7 +154,7 @@ def _loops_in_order(evidence: Evidence) -> Finding:
 
 CHECKS: Final[Checks] = {
     "PTS-GEN-09": _loops_in_order,
-    "PTS-DEF-12": demand.has_cpu(),
+    "PTS-DEF-12": demand.has_cpu,
     **SETTINGS,
     **SEQUENCE,
     **STEADY,

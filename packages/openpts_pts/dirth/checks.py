@@ -4,19 +4,12 @@ from typing import Final
 
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts_pts.evidence.evidence import Cases, Checks, Evidence, binds_where
+from openpts_pts.evidence import settings
+from openpts_pts.evidence import stimulus as applied
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, binds_where, with_arguments
 from openpts_pts.evidence.finding import Finding, all_of, met, not_applicable, not_reached
-from openpts_pts.evidence.settings import averages_kept, random_data, stimuli
-from openpts_pts.evidence.stimulus import (
-    block_size_bytes,
-    mixes,
-    preconditioned,
-    purge_first,
-    tracked_minutes,
-)
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.shared.demand import checks as d
-from openpts_pts.shared.demand import checks as h
 
 
 def _one_size_one_mix(evidence: Evidence) -> Finding:
@@ -34,11 +27,11 @@ def _any_workload(evidence: Evidence) -> Finding:
 
 def _workload(evidence: Evidence) -> tuple[str, bool]:
     samples = [step.sample for step in evidence.steps if step.place.phase is not Phase.WIPC]
-    found = stimuli(samples)
-    mixes_used = mixes(evidence, evidence.of(Phase.ROUND))
+    found = settings.stimuli(samples)
+    mixes_used = applied.mixes(evidence, evidence.of(Phase.ROUND))
     one = (
         all(s.access_pattern is AccessPattern.RANDOM and len(s.block_sizes) == 1 for s in found)
-        and len({block_size_bytes(sample) for sample in samples if sample.ios}) == 1
+        and len({applied.block_size_bytes(sample) for sample in samples if sample.ios}) == 1
         and len(mixes_used) <= 1
     )
     sizes = ", ".join(dict.fromkeys(str(stimulus).rpartition(" ")[0] for stimulus in found))
@@ -49,40 +42,38 @@ CHECKS: Final[Checks] = {
     "PTS-DIRTH-01": d.full_range,
     "PTS-DIRTH-02": _one_size_one_mix,
     "PTS-DIRTH-03": _any_workload,
-    "PTS-DIRTH-04": purge_first,
-    "PTS-DIRTH-05": d.all_writes(Phase.WDPC),
+    "PTS-DIRTH-04": applied.purge_first,
+    "PTS-DIRTH-05": with_arguments(d.all_writes, Phase.WDPC),
     "PTS-DIRTH-06": d.cache_off,
-    "PTS-DIRTH-07": d.precondition_demand(Phase.WDPC),
-    "PTS-DIRTH-08": random_data(Phase.WDPC),
-    "PTS-DIRTH-09": d.minutes_kept(Phase.WDPC),
-    "PTS-DIRTH-10": lambda e: all_of([tracked_minutes(e), preconditioned(e)]),
+    "PTS-DIRTH-07": with_arguments(d.precondition_demand, Phase.WDPC),
+    "PTS-DIRTH-08": with_arguments(settings.random_data, Phase.WDPC),
+    "PTS-DIRTH-09": with_arguments(d.minutes_kept, Phase.WDPC),
+    "PTS-DIRTH-10": lambda e: all_of([applied.tracked_minutes(e), applied.preconditioned(e)]),
     "PTS-DIRTH-11": d.cache_off,
-    "PTS-DIRTH-12": d.demands("tc"),
-    "PTS-DIRTH-13": d.demands("qd"),
+    "PTS-DIRTH-12": with_arguments(d.demands, "tc"),
+    "PTS-DIRTH-13": with_arguments(d.demands, "qd"),
     "PTS-DIRTH-14": d.round_prewrite,
-    "PTS-DIRTH-15": lambda e: all_of(
-        [d.minutes_kept(Phase.ROUND_PREWRITE)(e), d.has_cpu(Phase.ROUND_PREWRITE)(e)]
-    ),
+    "PTS-DIRTH-15": d.prewrites_kept,
     "PTS-DIRTH-16": d.operating_points,
     "PTS-DIRTH-17": d.ties,
-    "PTS-DIRTH-18": lambda e: all_of([averages_kept(Phase.ROUND)(e), d.has_cpu(Phase.ROUND)(e)]),
+    "PTS-DIRTH-18": d.points_kept,
     "PTS-DIRTH-19": d.until_steady,
-    "PTS-DIRTH-23": h.measured_maximum,
-    "PTS-DIRTH-24": h.maximum_is_highest,
-    "PTS-DIRTH-25": h.maximum_below_limit,
-    "PTS-DIRTH-26": h.minimum,
-    "PTS-DIRTH-27": h.middles,
-    "PTS-DIRTH-28": h.maximum_at_lowest_toio,
-    "PTS-DIRTH-29": h.prewrites,
-    "PTS-DIRTH-30": h.histograms(None),
-    "PTS-DIRTH-32": h.minimum,
-    "PTS-DIRTH-33": h.nearest_to_the_middle,
-    "PTS-DIRTH-34": h.order,
+    "PTS-DIRTH-23": d.measured_maximum,
+    "PTS-DIRTH-24": d.maximum_is_highest,
+    "PTS-DIRTH-25": d.maximum_below_limit,
+    "PTS-DIRTH-26": d.minimum,
+    "PTS-DIRTH-27": d.middles,
+    "PTS-DIRTH-28": d.maximum_at_lowest_toio,
+    "PTS-DIRTH-29": d.prewrites,
+    "PTS-DIRTH-30": with_arguments(d.histograms, None),
+    "PTS-DIRTH-32": d.minimum,
+    "PTS-DIRTH-33": d.nearest_to_the_middle,
+    "PTS-DIRTH-34": d.order,
     "PTS-DIRTH-52": d.optional_wipc,
 }
 CASES: Final[Cases] = {
-    "PTS-DIRTH-22": binds_where(d.has_cpu(Phase.ROUND)),
-    "PTS-DIRTH-43": binds_where(d.has_cpu(Phase.ROUND)),
+    "PTS-DIRTH-22": with_arguments(binds_where, d.cpu_kept),
+    "PTS-DIRTH-43": with_arguments(binds_where, d.cpu_kept),
 }
 ORDER: Final = d.ties
 INTERPRETATIONS: Final = (*spec.STEADY_STATE, *spec.TRACKED_MINUTES, *spec.DEMAND_VARIATION)

@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Final, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from msgspec import Struct
 
@@ -217,11 +217,18 @@ Cases = Mapping[str, Case]
 """By the requirement's ID."""
 
 
-def binds_where(check: Check) -> Case:
+A = ParamSpec("A")
+R = TypeVar("R")
+
+
+def with_arguments(
+    check: Callable[Concatenate[Evidence, A], R], *arguments: A.args, **named: A.kwargs
+) -> Callable[[Evidence], R]:
+    """A check, or a case, of a table: the function with all that it takes beside the evidence."""
+    return lambda evidence: check(evidence, *arguments, **named)
+
+
+def binds_where(evidence: Evidence, check: Check) -> Finding | None:
     """A case that applies to a run if a check is met; otherwise the requirement has the check's state."""
-
-    def case(evidence: Evidence) -> Finding | None:
-        finding = check(evidence)
-        return None if finding.status is Status.MET else finding
-
-    return case
+    finding = check(evidence)
+    return None if finding.status is Status.MET else finding

@@ -8,7 +8,7 @@ from openpts.vocabulary.facts import Facts, TargetKind
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import ActiveRange, RandomData, Stimulus
 from openpts.vocabulary.workload import data_text
-from openpts_pts.evidence.evidence import Cases, Check, Checks, Evidence, binds_where
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, binds_where, with_arguments
 from openpts_pts.evidence.finding import (
     Finding,
     Status,
@@ -62,34 +62,28 @@ def stimuli(samples: list[Sample]) -> list[Stimulus]:
     return [stimulus for sample in samples for stimulus in sample.step.stimuli]
 
 
-def random_data(*parts: Phase) -> Callable[[Evidence], Finding]:
+def random_data(evidence: Evidence, *parts: Phase) -> Finding:
     """All writes of these parts, of all without any, were random data, fresh for each write."""
-
-    def check(evidence: Evidence) -> Finding:
-        samples = evidence.samples if not parts else [s for phase in parts for s in evidence.of(phase)]
-        patterns = dict.fromkeys(s.data for s in stimuli(samples) if s.operations.write)
-        if not patterns:
-            return not_reached("nothing was written")
-        others = [pattern for pattern in patterns if not isinstance(pattern, RandomData)]
-        if others:
-            return deviated("random data", ", ".join(str(other) for other in others))
-        return met("random data, fresh for each write")
-
-    return check
+    samples = evidence.samples if not parts else [s for phase in parts for s in evidence.of(phase)]
+    patterns = dict.fromkeys(s.data for s in stimuli(samples) if s.operations.write)
+    if not patterns:
+        return not_reached("nothing was written")
+    others = [pattern for pattern in patterns if not isinstance(pattern, RandomData)]
+    if others:
+        return deviated("random data", ", ".join(str(other) for other in others))
+    return met("random data, fresh for each write")
 
 
-def demand(phase: Phase, tc: int | None, qd: int | None, number: int | None = None) -> Callable[..., Finding]:
+def demand(
+    evidence: Evidence, phase: Phase, tc: int | None, qd: int | None, number: int | None = None
+) -> Finding:
     """All steps of a phase had that TC and QD; None is any."""
-
-    def check(evidence: Evidence) -> Finding:
-        return _demand_of(stimuli(evidence.of(phase, number)), tc, qd)
-
-    return check
+    return _demand_of(stimuli(evidence.of(phase, number)), tc, qd)
 
 
-def demand_everywhere(tc: int | None, qd: int | None) -> Callable[[Evidence], Finding]:
+def demand_everywhere(evidence: Evidence, tc: int | None, qd: int | None) -> Finding:
     """All steps of the test had that TC and QD; None is any."""
-    return lambda evidence: _demand_of(stimuli(evidence.samples), tc, qd)
+    return _demand_of(stimuli(evidence.samples), tc, qd)
 
 
 def _demand_of(found: list[Stimulus], tc: int | None, qd: int | None) -> Finding:
@@ -105,30 +99,22 @@ def demands_text(found: list[Stimulus]) -> str:
     return ", ".join(dict.fromkeys(f"TC {s.tc} QD {s.qd}" for s in found))
 
 
-def recommended(field: str, enterprise: int, client: int) -> Callable[[Evidence], Finding]:
+def recommended(evidence: Evidence, field: str, enterprise: int, client: int) -> Finding:
     """The TC or QD of all steps is the recommended one, though the operator may choose another."""
-
-    def check(evidence: Evidence) -> Finding:
-        used = sorted({getattr(stimulus, field) for stimulus in stimuli(evidence.samples)})
-        if not used:
-            return not_reached("no step was completed")
-        recommended = enterprise if evidence.enterprise else client
-        text = f"{field.upper()} {', '.join(map(str, used))}"
-        return met_if(used == [recommended], f"{field.upper()} {recommended} (recommended)", text)
-
-    return check
+    used = sorted({getattr(stimulus, field) for stimulus in stimuli(evidence.samples)})
+    if not used:
+        return not_reached("no step was completed")
+    recommended = enterprise if evidence.enterprise else client
+    text = f"{field.upper()} {', '.join(map(str, used))}"
+    return met_if(used == [recommended], f"{field.upper()} {recommended} (recommended)", text)
 
 
-def same_demand(first: Phase, second: Phase) -> Callable[[Evidence], Finding]:
+def same_demand(evidence: Evidence, first: Phase, second: Phase) -> Finding:
     """Check that two phases ran at one TC and QD."""
-
-    def check(evidence: Evidence) -> Finding:
-        one, other = (demands_text(stimuli(evidence.of(phase))) for phase in (first, second))
-        if not one:
-            return not_reached(f"there was no {first.upper()}")
-        return met_if(one == other, f"{one}, as in {first.upper()}", other)
-
-    return check
+    one, other = (demands_text(stimuli(evidence.of(phase))) for phase in (first, second))
+    if not one:
+        return not_reached(f"there was no {first.upper()}")
+    return met_if(one == other, f"{one}, as in {first.upper()}", other)
 
 
 def _constant_demand(evidence: Evidence) -> Finding:
@@ -139,16 +125,12 @@ def _constant_demand(evidence: Evidence) -> Finding:
     )
 
 
-def _active_range_kept(*parts: Phase) -> Callable[[Evidence], Finding]:
+def _active_range_kept(evidence: Evidence, *parts: Phase) -> Finding:
     """The steps of these parts, all without any, had the active range that was set for the test."""
-
-    def check(evidence: Evidence) -> Finding:
-        requested = evidence.manifest.conditions.active_range
-        samples = [s.sample for s in evidence.steps if not parts or s.place.phase in parts]
-        used = dict.fromkeys(_range_text(s.active_range) for s in stimuli(samples))
-        return met_if(list(used) == [_range_text(requested)], _range_text(requested), ", ".join(used))
-
-    return check
+    requested = evidence.manifest.conditions.active_range
+    samples = [s.sample for s in evidence.steps if not parts or s.place.phase in parts]
+    used = dict.fromkeys(_range_text(s.active_range) for s in stimuli(samples))
+    return met_if(list(used) == [_range_text(requested)], _range_text(requested), ", ".join(used))
 
 
 def _class(evidence: Evidence) -> Finding:
@@ -195,9 +177,9 @@ def _other_wipc(evidence: Evidence) -> Finding:
 
 SETTINGS: Final[Checks] = {
     "PTS-GEN-04": _class,
-    "PTS-DEF-01": _active_range_kept(),
-    "PTS-PRE-02": _active_range_kept(Phase.WIPC),
-    "PTS-DAT-01": random_data(),
+    "PTS-DEF-01": _active_range_kept,
+    "PTS-PRE-02": with_arguments(_active_range_kept, Phase.WIPC),
+    "PTS-DAT-01": random_data,
     "PTS-DAT-02": other_data,
     "PTS-PRE-03": _other_wipc,
     "PTS-THR-02": _chosen_demand,
@@ -205,20 +187,20 @@ SETTINGS: Final[Checks] = {
     "PTS-CACHE-01": _cache_of_class,
     "PTS-CACHE-02": _uncontrollable_cache,
 }
-SETTINGS_CASES: Final[Cases] = {"PTS-DAT-03": binds_where(other_data)}
+SETTINGS_CASES: Final[Cases] = {"PTS-DAT-03": with_arguments(binds_where, other_data)}
 
 
 DISCLOSURE: Final = "PTS-GEN-01"
 
 
-def host_fact(key: str) -> Callable[[Evidence], Finding]:
+def host_fact(evidence: Evidence, key: str) -> Finding:
     """A fact of the host, or of the path to the drive, which the drive's description may hold."""
-    return lambda evidence: _fact(key, evidence.manifest.dut, evidence.manifest.host)
+    return _fact(key, evidence.manifest.dut, evidence.manifest.host)
 
 
-def dut_fact(key: str) -> Callable[[Evidence], Finding]:
+def dut_fact(evidence: Evidence, key: str) -> Finding:
     """A fact of the device."""
-    return lambda evidence: _fact(key, evidence.manifest.dut)
+    return _fact(key, evidence.manifest.dut)
 
 
 def _fact(key: str, *rooms: Facts) -> Finding:
@@ -229,12 +211,9 @@ def _fact(key: str, *rooms: Facts) -> Finding:
     return unverified(f"not reported: {found[0].source}" if found else "not reported: no source has it")
 
 
-def _stated(name: str) -> Callable[[Evidence], Finding]:
-    def check(evidence: Evidence) -> Finding:
-        person = getattr(evidence.manifest.people, name)
-        return met(person) if person else deviated(f"the {name}'s name", "not stated")
-
-    return check
+def _stated(evidence: Evidence, name: str) -> Finding:
+    person = getattr(evidence.manifest.people, name)
+    return met(person) if person else deviated(f"the {name}'s name", "not stated")
 
 
 def _auditor(evidence: Evidence) -> Finding:
@@ -252,84 +231,77 @@ def _raw_device(evidence: Evidence) -> Finding:
 FACTS: Final[Checks] = {
     "PTS-GEN-05": _raw_device,
     "PTS-RPT-01": lambda evidence: met(evidence.manifest.started_at),
-    "PTS-RPT-03": _stated("operator"),
+    "PTS-RPT-03": with_arguments(_stated, "operator"),
     "PTS-RPT-04": _auditor,
-    "PTS-RPT-06": host_fact("system"),
-    "PTS-RPT-07": host_fact("motherboard"),
-    "PTS-RPT-08": host_fact("cpu"),
-    "PTS-RPT-09": host_fact("memory"),
-    "PTS-RPT-10": host_fact("hba"),
-    "PTS-RPT-11": host_fact("interposer"),
-    "PTS-RPT-12": host_fact("primary_storage"),
-    "PTS-RPT-13": host_fact("peripherals"),
-    "PTS-RPT-14": host_fact("operating_system"),
-    "PTS-RPT-15": dut_fact("file_system"),
+    "PTS-RPT-06": with_arguments(host_fact, "system"),
+    "PTS-RPT-07": with_arguments(host_fact, "motherboard"),
+    "PTS-RPT-08": with_arguments(host_fact, "cpu"),
+    "PTS-RPT-09": with_arguments(host_fact, "memory"),
+    "PTS-RPT-10": with_arguments(host_fact, "hba"),
+    "PTS-RPT-11": with_arguments(host_fact, "interposer"),
+    "PTS-RPT-12": with_arguments(host_fact, "primary_storage"),
+    "PTS-RPT-13": with_arguments(host_fact, "peripherals"),
+    "PTS-RPT-14": with_arguments(host_fact, "operating_system"),
+    "PTS-RPT-15": with_arguments(dut_fact, "file_system"),
     "PTS-RPT-16": lambda evidence: _fact("test_software", evidence.manifest.software),
-    "PTS-RPT-17": dut_fact("manufacturer"),
-    "PTS-RPT-18": dut_fact("model"),
-    "PTS-RPT-19": dut_fact("serial"),
-    "PTS-RPT-20": dut_fact("firmware"),
+    "PTS-RPT-17": with_arguments(dut_fact, "manufacturer"),
+    "PTS-RPT-18": with_arguments(dut_fact, "model"),
+    "PTS-RPT-19": with_arguments(dut_fact, "serial"),
+    "PTS-RPT-20": with_arguments(dut_fact, "firmware"),
     "PTS-RPT-21": lambda evidence: met(format_capacity(evidence.manifest.target.user_capacity_bytes)),
-    "PTS-RPT-22": dut_fact("interface"),
-    "PTS-RPT-23": dut_fact("form_factor"),
-    "PTS-RPT-24": dut_fact("nand_type"),
-    "PTS-RPT-25": dut_fact("features"),
+    "PTS-RPT-22": with_arguments(dut_fact, "interface"),
+    "PTS-RPT-23": with_arguments(dut_fact, "form_factor"),
+    "PTS-RPT-24": with_arguments(dut_fact, "nand_type"),
+    "PTS-RPT-25": with_arguments(dut_fact, "features"),
 }
 
 
-def settings_kept(phase: Phase) -> Check:
+def settings_kept(evidence: Evidence, phase: Phase) -> Finding:
     """The cache as found before each cycle, TC, QD and data of a phase."""
-
-    def check(evidence: Evidence) -> Finding:
-        found = stimuli(evidence.of(phase))
-        if not found:
-            return not_reached("no such step was completed")
-        caches = evidence.manifest.write_caches
-        if (cycle := max(evidence.tested_cycles)) > len(caches):
-            return deviated("the write cache of each cycle", f"none of cycle {cycle}")
-        states = ", ".join(dict.fromkeys(report.actual for report in caches))
-        data = ", ".join(dict.fromkeys(data_text(stimulus.data) for stimulus in found))
-        return met(f"{states}; {demands_text(found)}; {data}")
-
-    return check
+    found = stimuli(evidence.of(phase))
+    if not found:
+        return not_reached("no such step was completed")
+    caches = evidence.manifest.write_caches
+    if (cycle := max(evidence.tested_cycles)) > len(caches):
+        return deviated("the write cache of each cycle", f"none of cycle {cycle}")
+    states = ", ".join(dict.fromkeys(report.actual for report in caches))
+    data = ", ".join(dict.fromkeys(data_text(stimulus.data) for stimulus in found))
+    return met(f"{states}; {demands_text(found)}; {data}")
 
 
 def both_settings(evidence: Evidence) -> Finding:
     """Settings of WIPC and of the rounds are as required."""
-    return all_of([settings_kept(Phase.WIPC)(evidence), loop_settings(evidence)])
+    return all_of([settings_kept(evidence, Phase.WIPC), loop_settings(evidence)])
 
 
 def loop_settings(evidence: Evidence) -> Finding:
     """Settings of the rounds are as required, with the write cache as the class has it."""
     found = cache(evidence, enabled=not evidence.enterprise)
-    return settings_kept(Phase.ROUND)(evidence) if found.status in {Status.MET, Status.NOT_REACHED} else found
+    return settings_kept(evidence, Phase.ROUND) if found.status in {Status.MET, Status.NOT_REACHED} else found
 
 
-def averages_kept(*parts: Phase) -> Check:
+def averages_kept(evidence: Evidence, *parts: Phase) -> Finding:
     """I/Os, bytes, average and maximum response time of each step of these parts, of all without any."""
-    return _kept(parts, _has_averages, "IOPS, MB/s, average and maximum response time")
+    return _kept(evidence, parts, _has_averages, "IOPS, MB/s, average and maximum response time")
 
 
-def response_times_kept(*parts: Phase) -> Check:
+def response_times_kept(evidence: Evidence, *parts: Phase) -> Finding:
     """The same, and the whole distribution of response times, from which 99.999 % is read."""
-    return _kept(parts, _has_distribution, "IOPS, average, maximum and distribution of response times")
+    return _kept(
+        evidence, parts, _has_distribution, "IOPS, average, maximum and distribution of response times"
+    )
 
 
-def _kept(parts: tuple[Phase, ...], holds: Callable[[Sample], bool], required: str) -> Check:
-    def check(evidence: Evidence) -> Finding:
-        samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
-        applied = [sample for sample in samples if not sample.step.is_idle]
-        if not applied:
-            return not_reached("no such step was completed")
-        without = sum(not holds(sample) for sample in applied)
-        used = (
-            f"missing in {without} of {len(applied)} steps"
-            if without
-            else f"kept of all {len(applied)} steps"
-        )
-        return met_if(not without, required, used)
-
-    return check
+def _kept(
+    evidence: Evidence, parts: tuple[Phase, ...], holds: Callable[[Sample], bool], required: str
+) -> Finding:
+    samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
+    applied = [sample for sample in samples if not sample.step.is_idle]
+    if not applied:
+        return not_reached("no such step was completed")
+    without = sum(not holds(sample) for sample in applied)
+    used = f"missing in {without} of {len(applied)} steps" if without else f"kept of all {len(applied)} steps"
+    return met_if(not without, required, used)
 
 
 def _has_averages(sample: Sample) -> bool:
@@ -340,4 +312,7 @@ def _has_distribution(sample: Sample) -> bool:
     return _has_averages(sample) and all(o.histogram for o in sample.transfers if o.ios)
 
 
-KEPT: Final[Checks] = {"PTS-FLOW-02": settings_kept(Phase.ROUND), "PTS-TOOL-11": averages_kept()}
+KEPT: Final[Checks] = {
+    "PTS-FLOW-02": with_arguments(settings_kept, Phase.ROUND),
+    "PTS-TOOL-11": averages_kept,
+}

@@ -22,6 +22,7 @@ from openpts_pts.evidence.evidence import (
     at_least,
     last_window,
     lasted,
+    with_arguments,
 )
 from openpts_pts.evidence.finding import (
     Finding,
@@ -78,20 +79,19 @@ def mixes(evidence: Evidence, samples: Iterable[Sample]) -> list[str]:
 
 
 def _as_ordered(
-    holds: Callable[[Sample, Stimulus, int], bool], text: Callable[[Sample, Stimulus], str]
-) -> Callable[[Evidence], Finding]:
-    def check(evidence: Evidence) -> Finding:
-        ran = [(sample, sample.step.stimulus) for sample in evidence.samples]
-        applied = [(sample, stimulus) for sample, stimulus in ran if stimulus is not None and sample.ios]
-        if not applied:
-            return not_reached("no step was completed")
-        scale = evidence.manifest.target.scale
-        for sample, stimulus in applied:
-            if not holds(sample, stimulus, scale):
-                return deviated(str(stimulus), text(sample, stimulus))
-        return met(f"counted as ordered in all {len(applied)} steps")
-
-    return check
+    evidence: Evidence,
+    holds: Callable[[Sample, Stimulus, int], bool],
+    text: Callable[[Sample, Stimulus], str],
+) -> Finding:
+    ran = [(sample, sample.step.stimulus) for sample in evidence.samples]
+    applied = [(sample, stimulus) for sample, stimulus in ran if stimulus is not None and sample.ios]
+    if not applied:
+        return not_reached("no step was completed")
+    scale = evidence.manifest.target.scale
+    for sample, stimulus in applied:
+        if not holds(sample, stimulus, scale):
+            return deviated(str(stimulus), text(sample, stimulus))
+    return met(f"counted as ordered in all {len(applied)} steps")
 
 
 def _right_size(sample: Sample, stimulus: Stimulus, _scale: int) -> bool:
@@ -117,11 +117,14 @@ def _bounded_demand(evidence: Evidence) -> Finding:
 
 MEASURED: Final[Checks] = {
     "PTS-DEF-13": _bounded_demand,
-    "PTS-TOOL-06": _as_ordered(
+    "PTS-TOOL-06": with_arguments(
+        _as_ordered,
         lambda sample, stimulus, scale: read_pct(sample, scale) == stimulus.read_pct,
         lambda sample, _: mix_text(100 * sample.read.ios / (sample.read.ios + sample.write.ios)),
     ),
-    "PTS-TOOL-08": _as_ordered(_right_size, lambda sample, _: format_block_size(block_size_bytes(sample))),
+    "PTS-TOOL-08": with_arguments(
+        _as_ordered, _right_size, lambda sample, _: format_block_size(block_size_bytes(sample))
+    ),
 }
 
 
@@ -142,43 +145,31 @@ def purge_first(evidence: Evidence) -> Finding:
     return met(f"{purges[0].method}, before {'each cycle' if cycles > 1 else 'the first step'}")
 
 
-def directly_after_purge(phase: Phase) -> Callable[[Evidence], Finding]:
+def directly_after_purge(evidence: Evidence, phase: Phase) -> Finding:
     """The purge, then this part, with no preconditioning between."""
-
-    def check(evidence: Evidence) -> Finding:
-        firsts: dict[int, Phase] = {}
-        for step in evidence.run.steps:
-            firsts.setdefault(step.place.cycle, step.place.phase)
-        others = [found for found in firsts.values() if found is not phase]
-        if others:
-            return deviated("the stimulus right after the purge", f"{others[0]} first")
-        return purge_first(evidence)
-
-    return check
+    firsts: dict[int, Phase] = {}
+    for step in evidence.run.steps:
+        firsts.setdefault(step.place.cycle, step.place.phase)
+    others = [found for found in firsts.values() if found is not phase]
+    if others:
+        return deviated("the stimulus right after the purge", f"{others[0]} first")
+    return purge_first(evidence)
 
 
-def gap_before(phase: Phase) -> Callable[[Evidence], Finding]:
+def gap_before(evidence: Evidence, phase: Phase) -> Finding:
     """The time without I/O before the first step of each cycle's part."""
-
-    def check(evidence: Evidence) -> Finding:
-        gaps: dict[int, int | None] = {}
-        for step in evidence.steps:
-            if step.place.phase is phase:
-                gaps.setdefault(step.place.cycle, step.sample.gap_ns)
-        return _gaps(list(gaps.values()))
-
-    return check
+    gaps: dict[int, int | None] = {}
+    for step in evidence.steps:
+        if step.place.phase is phase:
+            gaps.setdefault(step.place.cycle, step.sample.gap_ns)
+    return _gaps(list(gaps.values()))
 
 
-def gaps_between(*parts: Phase) -> Callable[[Evidence], Finding]:
+def gaps_between(evidence: Evidence, *parts: Phase) -> Finding:
     """The time without I/O between the steps of these parts, of all without any."""
-
-    def check(evidence: Evidence) -> Finding:
-        complete = {step.place for step in evidence.steps}
-        steps = [step for step in evidence.run.with_gaps if step.place in complete]
-        return _gaps([s.sample.gap_ns for s in steps if not parts or s.place.phase in parts])
-
-    return check
+    complete = {step.place for step in evidence.steps}
+    steps = [step for step in evidence.run.with_gaps if step.place in complete]
+    return _gaps([s.sample.gap_ns for s in steps if not parts or s.place.phase in parts])
 
 
 def _gaps(gaps: list[int | None]) -> Finding:
@@ -220,7 +211,7 @@ def _uninterrupted(evidence: Evidence) -> Finding:
     broken = [step for step in evidence.run.steps if step.sample.state is not StepState.COMPLETE]
     if broken:
         return deviated("no interruption", f"{broken[0].place} was {broken[0].sample.state}")
-    return gaps_between(Phase.WIPC, Phase.ROUND)(evidence)
+    return gaps_between(evidence, Phase.WIPC, Phase.ROUND)
 
 
 def _common_flow(evidence: Evidence) -> Finding:
@@ -257,9 +248,9 @@ SEQUENCE: Final[Checks] = {
     "PTS-PRG-03": _purge_named,
     "PTS-PRE-01": _two_part_preconditioning,
     "PTS-PRE-05": _uninterrupted,
-    "PTS-PRE-06": gap_before(Phase.ROUND),
+    "PTS-PRE-06": with_arguments(gap_before, Phase.ROUND),
     "PTS-FLOW-01": _common_flow,
-    "PTS-TOOL-10": gaps_between(),
+    "PTS-TOOL-10": gaps_between,
 }
 SEQUENCE_CASES: Final[Cases] = {"PTS-PRG-02": _without_purge}
 
@@ -268,20 +259,16 @@ SEQUENCE_CASES: Final[Cases] = {"PTS-PRG-02": _without_purge}
 _DEFAULT_NINES: Final = 5
 
 
-def lasts(phase: Phase, minutes: int) -> Callable[[Evidence], Finding]:
+def lasts(evidence: Evidence, phase: Phase, minutes: int) -> Finding:
     """Each number of a phase runs for so many minutes or more."""
-
-    def check(evidence: Evidence) -> Finding:
-        return all_of(
-            met_if(
-                at_least(length_ns := sum(s.elapsed_ns for s in found.samples), minutes * MINUTE_NS),
-                f"{minutes} min",
-                format_duration(length_ns),
-            )
-            for found in evidence.rounds(phase)
+    return all_of(
+        met_if(
+            at_least(length_ns := sum(s.elapsed_ns for s in found.samples), minutes * MINUTE_NS),
+            f"{minutes} min",
+            format_duration(length_ns),
         )
-
-    return check
+        for found in evidence.rounds(phase)
+    )
 
 
 def nines_chosen(evidence: Evidence) -> int | None:
@@ -300,22 +287,16 @@ def length_from_rate(evidence: Evidence) -> Finding:
     """With nines the length was worked out; enough I/Os are the proof."""
     if nines_chosen(evidence) is None:
         return not_applicable("no other nines were requested")
-    return enough_ios(1)(evidence)
+    return enough_ios(evidence, 1)
 
 
-def enough_ios(times: float) -> Callable[[Evidence], Finding]:
+def enough_ios(evidence: Evidence, times: float) -> Finding:
     """So many times 10^N I/Os for N nines."""
-
-    def check(evidence: Evidence) -> Finding:
-        needed = round(times * 10 ** (nines_chosen(evidence) or _DEFAULT_NINES))
-        return all_of(
-            met_if(
-                (ios := sum(map(recorded_ios, found.samples))) >= needed, f"{needed:,} I/Os", f"{ios:,} I/Os"
-            )
-            for found in evidence.rounds(Phase.HISTOGRAM)
-        )
-
-    return check
+    needed = round(times * 10 ** (nines_chosen(evidence) or _DEFAULT_NINES))
+    return all_of(
+        met_if((ios := sum(map(recorded_ios, found.samples))) >= needed, f"{needed:,} I/Os", f"{ios:,} I/Os")
+        for found in evidence.rounds(Phase.HISTOGRAM)
+    )
 
 
 _PERIOD_NS: Final = 30 * MINUTE_NS
@@ -374,18 +355,14 @@ def _minute(before: TrackedMinute | None, found: TrackedMinute) -> Finding:
     return met_if(right, required, used)
 
 
-def logged_every_minute(*parts: Phase) -> Callable[[Evidence], Finding]:
+def logged_every_minute(evidence: Evidence, *parts: Phase) -> Finding:
     """Each step of these parts is recorded in intervals of a minute or less."""
-
-    def check(evidence: Evidence) -> Finding:
-        samples = [sample for phase in parts for sample in evidence.of(phase)]
-        coarse = [s for s in samples if min(s.interval_ns, s.elapsed_ns) > MINUTE_NS]
-        if not samples:
-            return not_reached("no such step was completed")
-        longest = max(min(s.interval_ns, s.elapsed_ns) for s in samples)
-        return met_if(not coarse, "every minute", f"every {format_duration(longest)}")
-
-    return check
+    samples = [sample for phase in parts for sample in evidence.of(phase)]
+    coarse = [s for s in samples if min(s.interval_ns, s.elapsed_ns) > MINUTE_NS]
+    if not samples:
+        return not_reached("no such step was completed")
+    longest = max(min(s.interval_ns, s.elapsed_ns) for s in samples)
+    return met_if(not coarse, "every minute", f"every {format_duration(longest)}")
 
 
 def tracked_verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:

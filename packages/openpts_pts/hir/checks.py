@@ -6,10 +6,10 @@ from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
-from openpts_pts.evidence.evidence import MINUTE_NS, Check, Checks, Evidence, lasted
+from openpts_pts.evidence import settings
+from openpts_pts.evidence import stimulus as applied
+from openpts_pts.evidence.evidence import MINUTE_NS, Checks, Evidence, lasted, with_arguments
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met_if, not_applicable, not_reached
-from openpts_pts.evidence.settings import class_settings, random_data, recommended, stimuli
-from openpts_pts.evidence.stimulus import logged_every_minute, preconditioned, purge_first, tracked_minutes
 from openpts_pts.shared import spec_interpretations as spec
 
 _WAIT_STATES: Final = (1, 2, 3, 5, 10)
@@ -23,7 +23,7 @@ _MOST_TRACKING_ROUNDS: Final = 25
 
 
 def _preconditioning(evidence: Evidence) -> Finding:
-    found = stimuli(evidence.of(Phase.WDPC))
+    found = settings.stimuli(evidence.of(Phase.WDPC))
     text = ", ".join(dict.fromkeys(str(stimulus) for stimulus in found))
     return met_if(all(_POINT.matches(stimulus) for stimulus in found), "RND 4 KiB 0/100", text)
 
@@ -61,30 +61,26 @@ def _order(evidence: Evidence) -> Finding:
     return met_if(used == required, "1, 2, 3, 5, 10, each with its return", text)
 
 
-def _wait_state(number: int) -> Check:
+def _wait_state(evidence: Evidence, number: int) -> Finding:
     """360 times 5 s of access A and number times 5 s without I/O."""
-
-    def check(evidence: Evidence) -> Finding:
-        samples = evidence.of(Phase.WAIT_STATE, number)
-        accesses = [sample for sample in samples if not sample.step.is_idle]
-        idles = [sample for sample in samples if sample.step.is_idle]
-        idle_ns = number * _ACCESS_NS
-        required = f"{_CYCLES} x ({format_duration(_ACCESS_NS)} of writes, {format_duration(idle_ns)} idle)"
-        if not accesses or not idles:
-            return deviated(required, f"{len(accesses)} accesses, {len(idles)} idle times")
-        right = (
-            len(accesses) == len(idles) == _CYCLES
-            and all(_POINT.matches(sample.step.stimulus) for sample in accesses)
-            and all(lasted(sample, _ACCESS_NS) for sample in accesses)
-            and all(lasted(sample, idle_ns) for sample in idles)
-        )
-        return met_if(
-            right,
-            required,
-            f"{len(accesses)} x ({_lengths(accesses)} of {accesses[0].step}, {_lengths(idles)} idle)",
-        )
-
-    return check
+    samples = evidence.of(Phase.WAIT_STATE, number)
+    accesses = [sample for sample in samples if not sample.step.is_idle]
+    idles = [sample for sample in samples if sample.step.is_idle]
+    idle_ns = number * _ACCESS_NS
+    required = f"{_CYCLES} x ({format_duration(_ACCESS_NS)} of writes, {format_duration(idle_ns)} idle)"
+    if not accesses or not idles:
+        return deviated(required, f"{len(accesses)} accesses, {len(idles)} idle times")
+    right = (
+        len(accesses) == len(idles) == _CYCLES
+        and all(_POINT.matches(sample.step.stimulus) for sample in accesses)
+        and all(lasted(sample, _ACCESS_NS) for sample in accesses)
+        and all(lasted(sample, idle_ns) for sample in idles)
+    )
+    return met_if(
+        right,
+        required,
+        f"{len(accesses)} x ({_lengths(accesses)} of {accesses[0].step}, {_lengths(idles)} idle)",
+    )
 
 
 def _return_to_baseline(evidence: Evidence) -> Finding:
@@ -123,18 +119,23 @@ def _lengths(samples: list[Sample]) -> str:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-HIR-01": class_settings,
-    "PTS-HIR-02": class_settings,
-    "PTS-HIR-03": purge_first,
-    "PTS-HIR-04": recommended("qd", 32, 16),
-    "PTS-HIR-05": recommended("tc", 4, 2),
-    "PTS-HIR-06": random_data(),
+    "PTS-HIR-01": settings.class_settings,
+    "PTS-HIR-02": settings.class_settings,
+    "PTS-HIR-03": applied.purge_first,
+    "PTS-HIR-04": with_arguments(settings.recommended, "qd", 32, 16),
+    "PTS-HIR-05": with_arguments(settings.recommended, "tc", 4, 2),
+    "PTS-HIR-06": settings.random_data,
     "PTS-HIR-07": _preconditioning,
-    "PTS-HIR-08": logged_every_minute(Phase.WDPC),
-    "PTS-HIR-09": lambda evidence: all_of([tracked_minutes(evidence), preconditioned(evidence)]),
+    "PTS-HIR-08": with_arguments(applied.logged_every_minute, Phase.WDPC),
+    "PTS-HIR-09": lambda evidence: all_of(
+        [applied.tracked_minutes(evidence), applied.preconditioned(evidence)]
+    ),
     "PTS-HIR-10": _stops_if_not_steady,
     "PTS-HIR-11": _order,
-    **{f"PTS-HIR-{12 + index}": _wait_state(number) for index, number in enumerate(_WAIT_STATES)},
+    **{
+        f"PTS-HIR-{12 + index}": with_arguments(_wait_state, number)
+        for index, number in enumerate(_WAIT_STATES)
+    },
     "PTS-HIR-17": _return_to_baseline,
     "PTS-HIR-18": _logged_per_access,
     "PTS-HIR-19": _idle_means_no_commands,

@@ -5,32 +5,12 @@ from typing import Final
 from openpts.units import KIB
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts_pts.evidence.evidence import Cases, Checks, Evidence
+from openpts_pts.evidence import settings
+from openpts_pts.evidence import stimulus as applied
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, with_arguments
 from openpts_pts.evidence.finding import Finding, not_applicable
-from openpts_pts.evidence.settings import (
-    averages_kept,
-    class_settings,
-    loop_settings,
-    random_data,
-    recommended,
-    same_demand,
-    settings_kept,
-)
-from openpts_pts.evidence.stimulus import purge_first
 from openpts_pts.shared import spec_interpretations as spec
-from openpts_pts.shared.rounds.checks import (
-    beyond_round_25,
-    element,
-    if_not_steady,
-    inner_loop,
-    order,
-    outer_loop,
-    points,
-    tracked,
-    until_steady,
-    window_covers,
-    wipc,
-)
+from openpts_pts.shared.rounds import checks as loop
 from openpts_pts.shared.rounds.conditions import RoundConditions
 
 _READS: Final = (100, 95, 65, 50, 35, 5, 0)
@@ -47,32 +27,34 @@ def _other_tracking(evidence: Evidence) -> Finding | None:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-IOPS-01": class_settings,
-    "PTS-IOPS-02": purge_first,
-    "PTS-IOPS-03": settings_kept(Phase.WIPC),
-    "PTS-IOPS-04": recommended("qd", 32, 16),
-    "PTS-IOPS-05": recommended("tc", 4, 2),
-    "PTS-IOPS-06": random_data(Phase.WIPC),
-    "PTS-IOPS-07": wipc(128),
-    "PTS-IOPS-08": loop_settings,
-    "PTS-IOPS-09": same_demand(Phase.WIPC, Phase.ROUND),
-    "PTS-IOPS-10": random_data(Phase.ROUND),
-    "PTS-IOPS-11": until_steady,
-    "PTS-IOPS-12": outer_loop(_READS),
-    "PTS-IOPS-13": inner_loop(_SIZES_KIB),
-    "PTS-IOPS-14": element(_ELEMENTS, AccessPattern.RANDOM),
-    "PTS-IOPS-15": averages_kept(Phase.ROUND),
-    "PTS-IOPS-16": tracked("RND 4 KiB RW0, RND 64 KiB RW65, RND 1024 KiB RW100", _TRACKED),
-    "PTS-IOPS-18": beyond_round_25,
-    "PTS-IOPS-19": order(points(_READS, _SIZES_KIB)),
-    "PTS-IOPS-20": window_covers(_ELEMENTS),
+    "PTS-IOPS-01": settings.class_settings,
+    "PTS-IOPS-02": applied.purge_first,
+    "PTS-IOPS-03": with_arguments(settings.settings_kept, Phase.WIPC),
+    "PTS-IOPS-04": with_arguments(settings.recommended, "qd", 32, 16),
+    "PTS-IOPS-05": with_arguments(settings.recommended, "tc", 4, 2),
+    "PTS-IOPS-06": with_arguments(settings.random_data, Phase.WIPC),
+    "PTS-IOPS-07": with_arguments(loop.wipc, 128),
+    "PTS-IOPS-08": settings.loop_settings,
+    "PTS-IOPS-09": with_arguments(settings.same_demand, Phase.WIPC, Phase.ROUND),
+    "PTS-IOPS-10": with_arguments(settings.random_data, Phase.ROUND),
+    "PTS-IOPS-11": loop.until_steady,
+    "PTS-IOPS-12": with_arguments(loop.outer_loop, _READS),
+    "PTS-IOPS-13": with_arguments(loop.inner_loop, _SIZES_KIB),
+    "PTS-IOPS-14": with_arguments(loop.element, _ELEMENTS, AccessPattern.RANDOM),
+    "PTS-IOPS-15": with_arguments(settings.averages_kept, Phase.ROUND),
+    "PTS-IOPS-16": with_arguments(
+        loop.tracked, "RND 4 KiB RW0, RND 64 KiB RW65, RND 1024 KiB RW100", _TRACKED
+    ),
+    "PTS-IOPS-18": loop.beyond_round_25,
+    "PTS-IOPS-19": with_arguments(loop.order, loop.points(_READS, _SIZES_KIB)),
+    "PTS-IOPS-20": with_arguments(loop.window_covers, _ELEMENTS),
 }
 CASES: Final[Cases] = {
     "PTS-IOPS-17": _other_tracking,
-    "PTS-IOPS-24": if_not_steady,
-    "PTS-IOPS-25": if_not_steady,
+    "PTS-IOPS-24": loop.if_not_steady,
+    "PTS-IOPS-25": loop.if_not_steady,
 }
-ORDER: Final = order(points(_READS, _SIZES_KIB))
+ORDER: Final = with_arguments(loop.order, loop.points(_READS, _SIZES_KIB))
 INTERPRETATIONS: Final = (
     *spec.STEADY_STATE,
     *spec.NOT_STEADY,

@@ -6,30 +6,12 @@ from openpts.units import KIB
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern, SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint
-from openpts_pts.evidence.evidence import Cases, Checks, Evidence
+from openpts_pts.evidence import settings
+from openpts_pts.evidence import stimulus as applied
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, with_arguments
 from openpts_pts.evidence.finding import Finding, all_of, met_if
-from openpts_pts.evidence.settings import (
-    both_settings,
-    class_settings,
-    demand_everywhere,
-    random_data,
-    response_times_kept,
-    stimuli,
-)
-from openpts_pts.evidence.stimulus import enough_ios, lasts, length_from_rate, more_nines, purge_first
 from openpts_pts.shared import spec_interpretations as spec
-from openpts_pts.shared.rounds.checks import (
-    beyond_round_25,
-    element,
-    if_not_steady,
-    inner_loop,
-    order,
-    outer_loop,
-    points,
-    tracked,
-    until_steady,
-    wipc,
-)
+from openpts_pts.shared.rounds import checks as loop
 
 _READS: Final = (100, 65, 0)
 _SIZES_KIB: Final = (8, 4, 0.5)
@@ -38,43 +20,47 @@ _POINT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
 
 
 def _histogram(evidence: Evidence) -> Finding:
-    found = stimuli(evidence.of(Phase.HISTOGRAM))
+    found = settings.stimuli(evidence.of(Phase.HISTOGRAM))
     right = all(_POINT.matches(stimulus) for stimulus in found)
     texts = ", ".join(dict.fromkeys(str(stimulus) for stimulus in found))
     return all_of(
-        [lasts(Phase.HISTOGRAM, _HISTOGRAM_MINUTES)(evidence), met_if(right, "RND 4 KiB 0/100", texts)]
+        [
+            applied.lasts(evidence, Phase.HISTOGRAM, _HISTOGRAM_MINUTES),
+            met_if(right, "RND 4 KiB 0/100", texts),
+        ]
     )
 
 
 CHECKS: Final[Checks] = {
-    "PTS-LAT-01": class_settings,
-    "PTS-LAT-02": purge_first,
-    "PTS-LAT-03": both_settings,
-    "PTS-LAT-04": demand_everywhere(None, 1),
-    "PTS-LAT-05": demand_everywhere(1, None),
-    "PTS-LAT-06": random_data(),
-    "PTS-LAT-07": wipc(128),
-    "PTS-LAT-08": until_steady,
-    "PTS-LAT-09": outer_loop(_READS),
-    "PTS-LAT-10": inner_loop(_SIZES_KIB),
-    "PTS-LAT-11": element(len(_READS) * len(_SIZES_KIB), AccessPattern.RANDOM),
-    "PTS-LAT-12": response_times_kept(Phase.ROUND),
-    "PTS-LAT-13": tracked(
+    "PTS-LAT-01": settings.class_settings,
+    "PTS-LAT-02": applied.purge_first,
+    "PTS-LAT-03": settings.both_settings,
+    "PTS-LAT-04": with_arguments(settings.demand_everywhere, None, 1),
+    "PTS-LAT-05": with_arguments(settings.demand_everywhere, 1, None),
+    "PTS-LAT-06": settings.random_data,
+    "PTS-LAT-07": with_arguments(loop.wipc, 128),
+    "PTS-LAT-08": loop.until_steady,
+    "PTS-LAT-09": with_arguments(loop.outer_loop, _READS),
+    "PTS-LAT-10": with_arguments(loop.inner_loop, _SIZES_KIB),
+    "PTS-LAT-11": with_arguments(loop.element, len(_READS) * len(_SIZES_KIB), AccessPattern.RANDOM),
+    "PTS-LAT-12": with_arguments(settings.response_times_kept, Phase.ROUND),
+    "PTS-LAT-13": with_arguments(
+        loop.tracked,
         "average latency of RND 4 KiB RW0",
         [(_POINT.read_pct, _POINT.block_size_bytes)],
         SteadyFigure.MEAN_LATENCY,
     ),
-    "PTS-LAT-14": beyond_round_25,
+    "PTS-LAT-14": loop.beyond_round_25,
     "PTS-LAT-15": _histogram,
-    "PTS-LAT-16": response_times_kept(Phase.HISTOGRAM),
-    "PTS-LAT-17": more_nines,
-    "PTS-LAT-18": length_from_rate,
-    "PTS-LAT-19": enough_ios(1),
-    "PTS-LAT-20": enough_ios(1.5),
-    "PTS-LAT-21": enough_ios(1),
+    "PTS-LAT-16": with_arguments(settings.response_times_kept, Phase.HISTOGRAM),
+    "PTS-LAT-17": applied.more_nines,
+    "PTS-LAT-18": applied.length_from_rate,
+    "PTS-LAT-19": with_arguments(applied.enough_ios, 1),
+    "PTS-LAT-20": with_arguments(applied.enough_ios, 1.5),
+    "PTS-LAT-21": with_arguments(applied.enough_ios, 1),
 }
-CASES: Final[Cases] = {"PTS-LAT-25": if_not_steady, "PTS-LAT-26": if_not_steady}
-ORDER: Final = order(points(_READS, _SIZES_KIB))
+CASES: Final[Cases] = {"PTS-LAT-25": loop.if_not_steady, "PTS-LAT-26": loop.if_not_steady}
+ORDER: Final = with_arguments(loop.order, loop.points(_READS, _SIZES_KIB))
 INTERPRETATIONS: Final = (
     *spec.STEADY_STATE,
     *spec.NOT_STEADY,

@@ -6,28 +6,12 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.units import KIB, format_block_size, format_significant
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern, SteadyFigure
-from openpts_pts.evidence.evidence import Case, Cases, Checks, Evidence
+from openpts_pts.evidence import settings
+from openpts_pts.evidence import stimulus as applied
+from openpts_pts.evidence.evidence import Cases, Checks, Evidence, with_arguments
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_reached
-from openpts_pts.evidence.settings import (
-    averages_kept,
-    both_settings,
-    class_settings,
-    demand_everywhere,
-    random_data,
-    recommended,
-    same_demand,
-    stimuli,
-)
-from openpts_pts.evidence.stimulus import purge_first
 from openpts_pts.shared import spec_interpretations as spec
-from openpts_pts.shared.rounds.checks import (
-    beyond_round_25,
-    element,
-    if_not_steady,
-    outer_loop,
-    until_steady,
-    wipc,
-)
+from openpts_pts.shared.rounds import checks as loop
 from openpts_pts.shared.rounds.conditions import RoundConditions
 
 _SIZES_BYTES: Final = (128 * KIB, 1024 * KIB)
@@ -48,18 +32,14 @@ def _one_cycle_each(evidence: Evidence) -> Finding:
     return met_if(right, "128 KiB, then 1024 KiB, each from its own purge", text)
 
 
-def _window_of(size_kib: int) -> Case:
+def _window_of(evidence: Evidence, size_kib: int) -> Finding | None:
     """Pages of a size bind where its cycle came to a window."""
-
-    def case(evidence: Evidence) -> Finding | None:
-        rounds = [
-            found
-            for found in evidence.rounds(Phase.ROUND)
-            if all(s.block_size_bytes == size_kib * KIB for s in stimuli(list(found.samples)))
-        ]
-        return not_reached(f"{len(rounds)} rounds of {size_kib} KiB") if len(rounds) < WINDOW_ROUNDS else None
-
-    return case
+    rounds = [
+        found
+        for found in evidence.rounds(Phase.ROUND)
+        if all(s.block_size_bytes == size_kib * KIB for s in settings.stimuli(list(found.samples)))
+    ]
+    return not_reached(f"{len(rounds)} rounds of {size_kib} KiB") if len(rounds) < WINDOW_ROUNDS else None
 
 
 def _tracked(evidence: Evidence) -> Finding:
@@ -78,7 +58,9 @@ def _whole_range_in_one_sequence(evidence: Evidence) -> Finding:
         samples = evidence.in_cycle(cycle, Phase.ROUND)
         if not samples:
             continue
-        if any(s.tc != 1 or s.access_pattern is not AccessPattern.SEQUENTIAL for s in stimuli(samples)):
+        if any(
+            s.tc != 1 or s.access_pattern is not AccessPattern.SEQUENTIAL for s in settings.stimuli(samples)
+        ):
             return deviated("one sequence", "several threads, or random accesses")
         passes = sum(sample.bytes for sample in samples) / (end - start)
         findings.append(
@@ -90,32 +72,32 @@ def _whole_range_in_one_sequence(evidence: Evidence) -> Finding:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-TP-01": class_settings,
+    "PTS-TP-01": settings.class_settings,
     "PTS-TP-02": _one_cycle_each,
-    "PTS-TP-03": purge_first,
-    "PTS-TP-04": both_settings,
-    "PTS-TP-05": demand_everywhere(1, None),
-    "PTS-TP-06": recommended("qd", 32, 32),
-    "PTS-TP-07": random_data(),
-    "PTS-TP-08": wipc(None),
-    "PTS-TP-09": same_demand(Phase.WIPC, Phase.ROUND),
-    "PTS-TP-10": until_steady,
-    "PTS-TP-11": outer_loop((100, 0)),
-    "PTS-TP-12": element(2, AccessPattern.SEQUENTIAL),
-    "PTS-TP-13": averages_kept(Phase.ROUND),
+    "PTS-TP-03": applied.purge_first,
+    "PTS-TP-04": settings.both_settings,
+    "PTS-TP-05": with_arguments(settings.demand_everywhere, 1, None),
+    "PTS-TP-06": with_arguments(settings.recommended, "qd", 32, 32),
+    "PTS-TP-07": settings.random_data,
+    "PTS-TP-08": with_arguments(loop.wipc, None),
+    "PTS-TP-09": with_arguments(settings.same_demand, Phase.WIPC, Phase.ROUND),
+    "PTS-TP-10": loop.until_steady,
+    "PTS-TP-11": with_arguments(loop.outer_loop, (100, 0)),
+    "PTS-TP-12": with_arguments(loop.element, 2, AccessPattern.SEQUENTIAL),
+    "PTS-TP-13": with_arguments(settings.averages_kept, Phase.ROUND),
     "PTS-TP-14": _tracked,
-    "PTS-TP-15": beyond_round_25,
+    "PTS-TP-15": loop.beyond_round_25,
     "PTS-TP-16": _whole_range_in_one_sequence,
 }
 CASES: Final[Cases] = {
-    "PTS-TP-20": if_not_steady,
-    "PTS-TP-21": if_not_steady,
-    "PTS-TP-28": _window_of(1024),
-    "PTS-TP-29": _window_of(128),
-    "PTS-TP-31": _window_of(1024),
-    "PTS-TP-32": _window_of(128),
+    "PTS-TP-20": loop.if_not_steady,
+    "PTS-TP-21": loop.if_not_steady,
+    "PTS-TP-28": with_arguments(_window_of, 1024),
+    "PTS-TP-29": with_arguments(_window_of, 128),
+    "PTS-TP-31": with_arguments(_window_of, 1024),
+    "PTS-TP-32": with_arguments(_window_of, 128),
 }
-ORDER: Final = outer_loop((100, 0))
+ORDER: Final = with_arguments(loop.outer_loop, (100, 0))
 INTERPRETATIONS: Final = (
     *spec.STEADY_STATE,
     *spec.NOT_STEADY,

@@ -6,24 +6,10 @@ from openpts.units import KIB, format_duration, format_significant
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus, Zones
 from openpts.vocabulary.verdict import RoundPoint
-from openpts_pts.evidence.evidence import HOUR_NS, Check, Checks, Evidence, at_least
+from openpts_pts.evidence import settings
+from openpts_pts.evidence import stimulus as applied
+from openpts_pts.evidence.evidence import HOUR_NS, Checks, Evidence, at_least, with_arguments
 from openpts_pts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
-from openpts_pts.evidence.settings import (
-    class_settings,
-    random_data,
-    recommended,
-    response_times_kept,
-    settings_kept,
-    stimuli,
-)
-from openpts_pts.evidence.stimulus import (
-    directly_after_purge,
-    enough_ios,
-    lasts,
-    length_from_rate,
-    more_nines,
-    tracked_minutes,
-)
 from openpts_pts.shared import spec_interpretations as spec
 from openpts_pts.wsat import WriteSaturationConditions
 
@@ -34,7 +20,7 @@ _DEFAULT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
 
 def _default_stimulus(evidence: Evidence) -> Finding:
     workloads = evidence.conditions(WriteSaturationConditions).workloads
-    first = stimuli(evidence.of(Phase.SATURATION))[:1]
+    first = settings.stimuli(evidence.of(Phase.SATURATION))[:1]
     if not first:
         return not_reached("the stimulus was never completed")
     if _is(first[0], _DEFAULT):
@@ -71,18 +57,14 @@ def _is(stimulus: Stimulus, point: RoundPoint) -> bool:
     return len(stimulus.block_sizes) == 1 and point.matches(stimulus)
 
 
-def _workload(point: RoundPoint) -> Check:
+def _workload(evidence: Evidence, point: RoundPoint) -> Finding:
     """An optional workload: whether it was among those that ran."""
-
-    def check(evidence: Evidence) -> Finding:
-        ran = any(_is(stimulus, point) for stimulus in stimuli(evidence.of(Phase.SATURATION)))
-        return met(str(point)) if ran else not_applicable("not among the chosen workloads")
-
-    return check
+    ran = any(_is(stimulus, point) for stimulus in settings.stimuli(evidence.of(Phase.SATURATION)))
+    return met(str(point)) if ran else not_applicable("not among the chosen workloads")
 
 
 def _composite(evidence: Evidence) -> Finding:
-    ran = [s for s in stimuli(evidence.of(Phase.SATURATION)) if isinstance(s.placement, Zones)]
+    ran = [s for s in settings.stimuli(evidence.of(Phase.SATURATION)) if isinstance(s.placement, Zones)]
     return met(str(ran[0])) if ran else not_applicable("not among the chosen workloads")
 
 
@@ -94,37 +76,37 @@ def _histogram(evidence: Evidence) -> Finding:
     for cycle, stimulus in measured.items():
         if stimulus != saturating.get(cycle):
             return deviated("the workload of the saturation", str(stimulus))
-    return lasts(Phase.HISTOGRAM, 20)(evidence)
+    return applied.lasts(evidence, Phase.HISTOGRAM, 20)
 
 
 RND, SEQ = AccessPattern.RANDOM, AccessPattern.SEQUENTIAL
 
 CHECKS: Final[Checks] = {
-    "PTS-WSAT-01": class_settings,
-    "PTS-WSAT-02": directly_after_purge(Phase.SATURATION),
-    "PTS-WSAT-03": settings_kept(Phase.SATURATION),
-    "PTS-WSAT-04": recommended("qd", 32, 16),
-    "PTS-WSAT-05": recommended("tc", 4, 2),
-    "PTS-WSAT-06": random_data(),
+    "PTS-WSAT-01": settings.class_settings,
+    "PTS-WSAT-02": with_arguments(applied.directly_after_purge, Phase.SATURATION),
+    "PTS-WSAT-03": with_arguments(settings.settings_kept, Phase.SATURATION),
+    "PTS-WSAT-04": with_arguments(settings.recommended, "qd", 32, 16),
+    "PTS-WSAT-05": with_arguments(settings.recommended, "tc", 4, 2),
+    "PTS-WSAT-06": settings.random_data,
     "PTS-WSAT-07": _default_stimulus,
     "PTS-WSAT-08": _length,
-    "PTS-WSAT-09": tracked_minutes,
+    "PTS-WSAT-09": applied.tracked_minutes,
     "PTS-WSAT-10": _other_length,
-    "PTS-WSAT-11": response_times_kept(Phase.SATURATION),
-    "PTS-WSAT-12": _workload(RoundPoint(RND, 4 * KIB, 100)),
-    "PTS-WSAT-13": _workload(RoundPoint(RND, 4 * KIB, 0)),
-    "PTS-WSAT-14": _workload(RoundPoint(RND, 8 * KIB, 65)),
-    "PTS-WSAT-15": _workload(RoundPoint(SEQ, 128 * KIB, 90)),
-    "PTS-WSAT-16": _workload(RoundPoint(SEQ, KIB // 2, 50)),
+    "PTS-WSAT-11": with_arguments(settings.response_times_kept, Phase.SATURATION),
+    "PTS-WSAT-12": with_arguments(_workload, RoundPoint(RND, 4 * KIB, 100)),
+    "PTS-WSAT-13": with_arguments(_workload, RoundPoint(RND, 4 * KIB, 0)),
+    "PTS-WSAT-14": with_arguments(_workload, RoundPoint(RND, 8 * KIB, 65)),
+    "PTS-WSAT-15": with_arguments(_workload, RoundPoint(SEQ, 128 * KIB, 90)),
+    "PTS-WSAT-16": with_arguments(_workload, RoundPoint(SEQ, KIB // 2, 50)),
     "PTS-WSAT-17": _composite,
     "PTS-WSAT-18": _histogram,
-    "PTS-WSAT-19": response_times_kept(Phase.HISTOGRAM),
-    "PTS-WSAT-20": more_nines,
-    "PTS-WSAT-21": length_from_rate,
-    "PTS-WSAT-22": enough_ios(1),
-    "PTS-WSAT-23": enough_ios(1.5),
+    "PTS-WSAT-19": with_arguments(settings.response_times_kept, Phase.HISTOGRAM),
+    "PTS-WSAT-20": applied.more_nines,
+    "PTS-WSAT-21": applied.length_from_rate,
+    "PTS-WSAT-22": with_arguments(applied.enough_ios, 1),
+    "PTS-WSAT-23": with_arguments(applied.enough_ios, 1.5),
 }
-ORDER: Final = directly_after_purge(Phase.SATURATION)
+ORDER: Final = with_arguments(applied.directly_after_purge, Phase.SATURATION)
 INTERPRETATIONS: Final = (
     *spec.STEADY_STATE,
     *spec.CONFIDENCE_LEVELS,

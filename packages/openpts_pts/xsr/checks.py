@@ -6,15 +6,10 @@ from openpts.units import KIB, format_duration
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
-from openpts_pts.evidence.evidence import HOUR_NS, Cases, Check, Checks, Evidence, about, at_least
+from openpts_pts.evidence import settings
+from openpts_pts.evidence import stimulus as applied
+from openpts_pts.evidence.evidence import HOUR_NS, Cases, Checks, Evidence, about, at_least, with_arguments
 from openpts_pts.evidence.finding import Finding, all_of, met, met_if, not_applicable, not_reached
-from openpts_pts.evidence.settings import cache, class_settings, demand, demands_text, random_data, stimuli
-from openpts_pts.evidence.stimulus import (
-    block_size_bytes,
-    directly_after_purge,
-    gaps_between,
-    logged_every_minute,
-)
 from openpts_pts.shared import spec_interpretations as spec
 
 _SEQUENTIAL: Final = RoundPoint(AccessPattern.SEQUENTIAL, 1024 * KIB, 0)
@@ -22,32 +17,30 @@ _RANDOM: Final = RoundPoint(AccessPattern.RANDOM, 8 * KIB, 0)
 _GROUPS: Final = ((1, _SEQUENTIAL, 8), (2, _RANDOM, 6), (3, _SEQUENTIAL, 8))
 
 
-def _group(number: int, point: RoundPoint, hours: int) -> Check:
+def _group(evidence: Evidence, number: int, point: RoundPoint, hours: int) -> Finding:
     """So many hours or more of that stimulus."""
-
-    def check(evidence: Evidence) -> Finding:
-        samples = evidence.of(Phase.ACCESS_GROUP, number)
-        length_ns = sum(sample.elapsed_ns for sample in samples)
-        right = all(point.matches(stimulus) for stimulus in stimuli(samples))
-        whole = any(found.number == number for found in evidence.rounds(Phase.ACCESS_GROUP))
-        if not whole:
-            return not_reached(f"cut short after {format_duration(length_ns)}")
-        return met_if(
-            right and at_least(length_ns, hours * HOUR_NS),
-            f"{hours} h of {point}",
-            f"{format_duration(length_ns)} of {samples[0].step}",
-        )
-
-    return check
+    samples = evidence.of(Phase.ACCESS_GROUP, number)
+    length_ns = sum(sample.elapsed_ns for sample in samples)
+    right = all(point.matches(stimulus) for stimulus in settings.stimuli(samples))
+    whole = any(found.number == number for found in evidence.rounds(Phase.ACCESS_GROUP))
+    if not whole:
+        return not_reached(f"cut short after {format_duration(length_ns)}")
+    return met_if(
+        right and at_least(length_ns, hours * HOUR_NS),
+        f"{hours} h of {point}",
+        f"{format_duration(length_ns)} of {samples[0].step}",
+    )
 
 
 def _same_demand_again(evidence: Evidence) -> Finding:
-    first, third = (demands_text(stimuli(evidence.of(Phase.ACCESS_GROUP, number))) for number in (1, 3))
+    first, third = (
+        settings.demands_text(settings.stimuli(evidence.of(Phase.ACCESS_GROUP, number))) for number in (1, 3)
+    )
     return met_if(first == third, f"{first}, as in group 1", third)
 
 
 def _demands_of(evidence: Evidence, number: int) -> list[int]:
-    return sorted({stimulus.toio for stimulus in stimuli(evidence.of(Phase.ACCESS_GROUP, number))})
+    return sorted({stimulus.toio for stimulus in settings.stimuli(evidence.of(Phase.ACCESS_GROUP, number))})
 
 
 def _different_demands(evidence: Evidence) -> Finding:
@@ -59,8 +52,8 @@ def _different_demands(evidence: Evidence) -> Finding:
 
 
 def _second_choice(evidence: Evidence) -> Finding:
-    found = stimuli(evidence.of(Phase.ACCESS_GROUP, 2))
-    return met(demands_text(found)) if found else not_reached("access group 2 was not reached")
+    found = settings.stimuli(evidence.of(Phase.ACCESS_GROUP, 2))
+    return met(settings.demands_text(found)) if found else not_reached("access group 2 was not reached")
 
 
 def _other_lengths(evidence: Evidence) -> Finding | None:
@@ -75,7 +68,7 @@ def _other_lengths(evidence: Evidence) -> Finding | None:
 
 def _cache(evidence: Evidence) -> Finding:
     """One state for all groups, that of the class: toggling it would disturb the transitions."""
-    return cache(evidence, enabled=not evidence.enterprise)
+    return settings.cache(evidence, enabled=not evidence.enterprise)
 
 
 def _settings(evidence: Evidence) -> Finding:
@@ -90,7 +83,7 @@ def _settings(evidence: Evidence) -> Finding:
         right = (
             point is not None
             and point.matches(sample.step.stimulus)
-            and block_size_bytes(sample) == point.block_size_bytes
+            and applied.block_size_bytes(sample) == point.block_size_bytes
             and sample.ios == sample.write.ios
         )
         findings.append(met_if(right, str(point), str(sample.step)))
@@ -99,24 +92,24 @@ def _settings(evidence: Evidence) -> Finding:
 
 CHECKS: Final[Checks] = {
     "PTS-XSR-01": _settings,
-    "PTS-XSR-02": class_settings,
-    "PTS-XSR-03": directly_after_purge(Phase.ACCESS_GROUP),
+    "PTS-XSR-02": settings.class_settings,
+    "PTS-XSR-03": with_arguments(applied.directly_after_purge, Phase.ACCESS_GROUP),
     "PTS-XSR-04": _cache,
-    "PTS-XSR-05": demand(Phase.ACCESS_GROUP, 1, 32, 1),
-    "PTS-XSR-06": random_data(),
-    "PTS-XSR-07": _group(*_GROUPS[0]),
+    "PTS-XSR-05": with_arguments(settings.demand, Phase.ACCESS_GROUP, 1, 32, 1),
+    "PTS-XSR-06": settings.random_data,
+    "PTS-XSR-07": with_arguments(_group, *_GROUPS[0]),
     "PTS-XSR-08": _cache,
     "PTS-XSR-09": _second_choice,
-    "PTS-XSR-10": _group(*_GROUPS[1]),
+    "PTS-XSR-10": with_arguments(_group, *_GROUPS[1]),
     "PTS-XSR-11": _cache,
     "PTS-XSR-12": _same_demand_again,
-    "PTS-XSR-13": _group(*_GROUPS[2]),
-    "PTS-XSR-14": logged_every_minute(Phase.ACCESS_GROUP),
-    "PTS-XSR-15": gaps_between(Phase.ACCESS_GROUP),
+    "PTS-XSR-13": with_arguments(_group, *_GROUPS[2]),
+    "PTS-XSR-14": with_arguments(applied.logged_every_minute, Phase.ACCESS_GROUP),
+    "PTS-XSR-15": with_arguments(applied.gaps_between, Phase.ACCESS_GROUP),
     "PTS-XSR-16": _different_demands,
 }
 CASES: Final[Cases] = {"PTS-XSR-26": _other_lengths}
-ORDER: Final = _group(*_GROUPS[0])
+ORDER: Final = with_arguments(_group, *_GROUPS[0])
 INTERPRETATIONS: Final = (
     spec.Interpretation(
         "12.2",

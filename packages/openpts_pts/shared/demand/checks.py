@@ -9,15 +9,7 @@ from openpts.units import NS_PER_MS, format_duration, format_latency_ms, format_
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.verdict import SteadyStateReport
-from openpts_pts.evidence.evidence import (
-    MINUTE_NS,
-    Check,
-    Evidence,
-    RoundRecord,
-    at_least,
-    last_window,
-    lasted,
-)
+from openpts_pts.evidence.evidence import MINUTE_NS, Evidence, RoundRecord, at_least, last_window, lasted
 from openpts_pts.evidence.finding import (
     Finding,
     all_of,
@@ -51,30 +43,22 @@ def cache_off(evidence: Evidence) -> Finding:
     return cache(evidence, enabled=False)
 
 
-def all_writes(phase: Phase) -> Check:
+def all_writes(evidence: Evidence, phase: Phase) -> Finding:
     """The pattern with 0/100."""
-
-    def check(evidence: Evidence) -> Finding:
-        used = mixes(evidence, evidence.of(phase))
-        return met_if(used == ["0/100"], "0/100", ", ".join(used) or "none")
-
-    return check
+    used = mixes(evidence, evidence.of(phase))
+    return met_if(used == ["0/100"], "0/100", ", ".join(used) or "none")
 
 
-def precondition_demand(phase: Phase) -> Check:
+def precondition_demand(evidence: Evidence, phase: Phase) -> Finding:
     """TC 32, QD 32."""
-    return demand(phase, 32, 32)
+    return demand(evidence, phase, 32, 32)
 
 
-def demands(field: str) -> Check:
+def demands(evidence: Evidence, field: str) -> Finding:
     """The TCs, or the QDs, of a round."""
-
-    def check(evidence: Evidence) -> Finding:
-        used = sorted({getattr(s, field) for s in stimuli(evidence.of(Phase.ROUND))}, reverse=True)
-        text = ", ".join(str(value) for value in used)
-        return met_if(tuple(used) == DEMANDS, ", ".join(map(str, DEMANDS)), text)
-
-    return check
+    used = sorted({getattr(s, field) for s in stimuli(evidence.of(Phase.ROUND))}, reverse=True)
+    text = ", ".join(str(value) for value in used)
+    return met_if(tuple(used) == DEMANDS, ", ".join(map(str, DEMANDS)), text)
 
 
 def round_prewrite(evidence: Evidence) -> Finding:
@@ -99,7 +83,7 @@ def round_prewrite(evidence: Evidence) -> Finding:
     if without:
         findings.append(deviated("a pre-write before each round", f"none before round {without[0]}"))
     phase = Phase.ROUND_PREWRITE
-    return all_of([precondition_demand(phase)(evidence), all_writes(phase)(evidence), *findings])
+    return all_of([precondition_demand(evidence, phase), all_writes(evidence, phase), *findings])
 
 
 def operating_points(evidence: Evidence) -> Finding:
@@ -173,26 +157,36 @@ def optional_wipc(evidence: Evidence) -> Finding:
     )
 
 
-def minutes_kept(phase: Phase) -> Check:
+def minutes_kept(evidence: Evidence, phase: Phase) -> Finding:
     """Every minute of a phase, with IOPS, average and maximum response time."""
-    return lambda evidence: all_of([logged_every_minute(phase)(evidence), averages_kept(phase)(evidence)])
+    return all_of([logged_every_minute(evidence, phase), averages_kept(evidence, phase)])
 
 
-def has_cpu(*parts: Phase) -> Check:
+def has_cpu(evidence: Evidence, *parts: Phase) -> Finding:
     """Whether the processors' shares are in the record of the steps of these parts, of all without any."""
+    samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
+    if not samples:
+        return not_reached("no such step was completed")
+    without = sum(sample.cpu is None for sample in samples)
+    if without == len(samples) and evidence.manifest.target.simulation is not None:
+        return unverified("a simulated drive in virtual time uses no processor")
+    return met_if(not without, "CPU system of every step", f"missing in {without} of {len(samples)} steps")
 
-    def check(evidence: Evidence) -> Finding:
-        samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
-        if not samples:
-            return not_reached("no such step was completed")
-        without = sum(sample.cpu is None for sample in samples)
-        if without == len(samples) and evidence.manifest.target.simulation is not None:
-            return unverified("a simulated drive in virtual time uses no processor")
-        return met_if(
-            not without, "CPU system of every step", f"missing in {without} of {len(samples)} steps"
-        )
 
-    return check
+def cpu_kept(evidence: Evidence) -> Finding:
+    """The processors' shares at every operating point."""
+    return has_cpu(evidence, Phase.ROUND)
+
+
+def points_kept(evidence: Evidence) -> Finding:
+    """Every operating point with its figures, and the processors' shares."""
+    return all_of([averages_kept(evidence, Phase.ROUND), cpu_kept(evidence)])
+
+
+def prewrites_kept(evidence: Evidence) -> Finding:
+    """Every minute of the pre-writes between rounds, and the processors' shares."""
+    phase = Phase.ROUND_PREWRITE
+    return all_of([minutes_kept(evidence, phase), has_cpu(evidence, phase)])
 
 
 def average_at(evidence: Evidence) -> dict[tuple[int, int], tuple[float, float]]:
@@ -334,30 +328,26 @@ def prewrites(evidence: Evidence) -> Finding:
         return deviated("pre-writes before each histogram", f"none before histogram {without[0]}")
     phase = Phase.HISTOGRAM_PREWRITE
     return all_of(
-        [lasts(phase, 60)(evidence), all_writes(phase)(evidence), logged_every_minute(phase)(evidence)]
+        [lasts(evidence, phase, 60), all_writes(evidence, phase), logged_every_minute(evidence, phase)]
     )
 
 
-def histograms(read_pct: float | None) -> Check:
+def histograms(evidence: Evidence, read_pct: float | None) -> Finding:
     """10 minutes each, at that mix (None is any), with every completion time captured."""
-
-    def check(evidence: Evidence) -> Finding:
-        samples = evidence.of(Phase.HISTOGRAM)
-        captured = [sample.step.capture for sample in samples]
-        kept = evidence.manifest.capture
-        lost = kept.lost if kept is not None else "the capture was never completed"
-        findings = [lasts(Phase.HISTOGRAM, 10)(evidence)]
-        if read_pct is not None:
-            used = mixes(evidence, samples)
-            findings.append(met_if(used == [mix_text(read_pct)], mix_text(read_pct), ", ".join(used)))
-        required = "every completion time captured"
-        if not all(captured):
-            findings.append(deviated(required, f"captured in {sum(captured)} of {len(captured)} histograms"))
-        else:
-            findings.append(deviated(required, lost) if lost else met(required))
-        return all_of(findings)
-
-    return check
+    samples = evidence.of(Phase.HISTOGRAM)
+    captured = [sample.step.capture for sample in samples]
+    kept = evidence.manifest.capture
+    lost = kept.lost if kept is not None else "the capture was never completed"
+    findings = [lasts(evidence, Phase.HISTOGRAM, 10)]
+    if read_pct is not None:
+        used = mixes(evidence, samples)
+        findings.append(met_if(used == [mix_text(read_pct)], mix_text(read_pct), ", ".join(used)))
+    required = "every completion time captured"
+    if not all(captured):
+        findings.append(deviated(required, f"captured in {sum(captured)} of {len(captured)} histograms"))
+    else:
+        findings.append(deviated(required, lost) if lost else met(required))
+    return all_of(findings)
 
 
 def order(evidence: Evidence) -> Finding:

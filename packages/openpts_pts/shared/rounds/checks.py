@@ -1,6 +1,6 @@
 """The test loop of IOPS, throughput and latency, and its preconditioning (PTS 3.3, 4, 7.2, 8.2, 9.2)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Final
 
@@ -27,34 +27,30 @@ def points(read_pcts: Sequence[int], sizes_kib: Sequence[float]) -> Points:
     return [(read_pct, round(kib * KIB)) for read_pct in read_pcts for kib in sizes_kib]
 
 
-def wipc(size_kib: int | None) -> Callable[[Evidence], Finding]:
+def wipc(evidence: Evidence, size_kib: int | None) -> Finding:
     """2 x user capacity in sequential writes of that size; None is the size of each cycle's rounds."""
-
-    def check(evidence: Evidence) -> Finding:
-        capacity = evidence.manifest.target.user_capacity_bytes
-        findings = []
-        for found in evidence.rounds(Phase.WIPC):
-            size_bytes = _size_of_rounds(evidence, found.cycle) if size_kib is None else size_kib * KIB
-            written = sum(sample.write.bytes for sample in found.samples)
-            right = all(
-                s.access_pattern is AccessPattern.SEQUENTIAL for s in stimuli(list(found.samples))
-            ) and all(
-                sample.ios == sample.write.ios and size_bytes in {None, block_size_bytes(sample)}
-                for sample in found.samples
+    capacity = evidence.manifest.target.user_capacity_bytes
+    findings = []
+    for found in evidence.rounds(Phase.WIPC):
+        size_bytes = _size_of_rounds(evidence, found.cycle) if size_kib is None else size_kib * KIB
+        written = sum(sample.write.bytes for sample in found.samples)
+        right = all(
+            s.access_pattern is AccessPattern.SEQUENTIAL for s in stimuli(list(found.samples))
+        ) and all(
+            sample.ios == sample.write.ios and size_bytes in {None, block_size_bytes(sample)}
+            for sample in found.samples
+        )
+        what = f"SEQ {format_block_size(size_bytes)} 0/100" if size_bytes else "SEQ 0/100"
+        findings.append(
+            met_if(
+                right and at_least(written, _WIPC_FILLS * capacity),
+                f"{_WIPC_FILLS} x user capacity, {what}",
+                f"{format_significant(written / capacity)} x user capacity, {found.samples[0].step}",
             )
-            what = f"SEQ {format_block_size(size_bytes)} 0/100" if size_bytes else "SEQ 0/100"
-            findings.append(
-                met_if(
-                    right and at_least(written, _WIPC_FILLS * capacity),
-                    f"{_WIPC_FILLS} x user capacity, {what}",
-                    f"{format_significant(written / capacity)} x user capacity, {found.samples[0].step}",
-                )
-            )
-        if not findings:
-            return deviated(f"{_WIPC_FILLS} x user capacity", "no WIPC was completed")
-        return all_of([*findings, active_range(evidence, 100 if evidence.enterprise else 75, Phase.WIPC)])
-
-    return check
+        )
+    if not findings:
+        return deviated(f"{_WIPC_FILLS} x user capacity", "no WIPC was completed")
+    return all_of([*findings, active_range(evidence, 100 if evidence.enterprise else 75, Phase.WIPC)])
 
 
 def _size_of_rounds(evidence: Evidence, cycle: int) -> int | None:
@@ -66,72 +62,56 @@ def _size_of_rounds(evidence: Evidence, cycle: int) -> int | None:
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def outer_loop(read_pcts: Sequence[int]) -> Callable[[Evidence], Finding]:
+def outer_loop(evidence: Evidence, read_pcts: Sequence[int]) -> Finding:
     """The mixes of each whole round, in order."""
-
-    def check(evidence: Evidence) -> Finding:
-        required = ", ".join(f"{reads}/{100 - reads}" for reads in read_pcts)
-        return all_of(
-            met_if((used := _outer(found, evidence.manifest.target.scale)) == required, required, used)
-            for found in evidence.rounds(Phase.ROUND)
-        )
-
-    return check
+    required = ", ".join(f"{reads}/{100 - reads}" for reads in read_pcts)
+    return all_of(
+        met_if((used := _outer(found, evidence.manifest.target.scale)) == required, required, used)
+        for found in evidence.rounds(Phase.ROUND)
+    )
 
 
-def inner_loop(sizes_kib: Sequence[float]) -> Callable[[Evidence], Finding]:
+def inner_loop(evidence: Evidence, sizes_kib: Sequence[float]) -> Finding:
     """The block sizes of each whole round, in order, alike for every mix."""
-
-    def check(evidence: Evidence) -> Finding:
-        required = tuple(round(kib * KIB) for kib in sizes_kib)
-        return all_of(
-            met_if(
-                set(inner := _inner(found, evidence.manifest.target.scale)) == {required},
-                _sizes(required),
-                " or ".join(map(_sizes, inner)),
-            )
-            for found in evidence.rounds(Phase.ROUND)
+    required = tuple(round(kib * KIB) for kib in sizes_kib)
+    return all_of(
+        met_if(
+            set(inner := _inner(found, evidence.manifest.target.scale)) == {required},
+            _sizes(required),
+            " or ".join(map(_sizes, inner)),
         )
+        for found in evidence.rounds(Phase.ROUND)
+    )
 
-    return check
 
-
-def element(count: int, pattern: AccessPattern) -> Callable[[Evidence], Finding]:
+def element(evidence: Evidence, count: int, pattern: AccessPattern) -> Finding:
     """Each whole round has so many elements, of a minute each, in that order of accesses."""
-
-    def check(evidence: Evidence) -> Finding:
-        required = f"{count} x 1 min of {pattern.short}"
-        findings = []
-        for found in evidence.rounds(Phase.ROUND):
-            patterns = dict.fromkeys(s.access_pattern.short for s in stimuli(list(found.samples)))
-            lengths = [sample.elapsed_ns for sample in found.samples]
-            right = (
-                len(lengths) == count
-                and list(patterns) == [pattern.short]
-                and all(lasted(sample, MINUTE_NS) for sample in found.samples)
-            )
-            used = f"{len(lengths)} x {format_duration(min(lengths))} of {', '.join(patterns)}"
-            findings.append(met_if(right, required, used))
-        return all_of(findings)
-
-    return check
+    required = f"{count} x 1 min of {pattern.short}"
+    findings = []
+    for found in evidence.rounds(Phase.ROUND):
+        patterns = dict.fromkeys(s.access_pattern.short for s in stimuli(list(found.samples)))
+        lengths = [sample.elapsed_ns for sample in found.samples]
+        right = (
+            len(lengths) == count
+            and list(patterns) == [pattern.short]
+            and all(lasted(sample, MINUTE_NS) for sample in found.samples)
+        )
+        used = f"{len(lengths)} x {format_duration(min(lengths))} of {', '.join(patterns)}"
+        findings.append(met_if(right, required, used))
+    return all_of(findings)
 
 
-def order(expected: Points) -> Callable[[Evidence], Finding]:
+def order(evidence: Evidence, expected: Points) -> Finding:
     """Each whole round runs these points in this order; sizes that the sectors rule out are left out."""
-
-    def check(evidence: Evidence) -> Finding:
-        skipped = evidence.conditions(RoundConditions).skipped_block_sizes_bytes
-        required = [point for point in expected if point[1] not in skipped]
-        rounds = evidence.rounds(Phase.ROUND)
-        wrong = [found for found in rounds if _points_of(found, evidence.manifest.target.scale) != required]
-        if not rounds:
-            return not_reached("no round was completed")
-        if wrong:
-            return deviated("the order of the loops", f"another order in round {wrong[0].number}")
-        return met(f"{len(rounds)} rounds of {len(required)} elements, all in that order")
-
-    return check
+    skipped = evidence.conditions(RoundConditions).skipped_block_sizes_bytes
+    required = [point for point in expected if point[1] not in skipped]
+    rounds = evidence.rounds(Phase.ROUND)
+    wrong = [found for found in rounds if _points_of(found, evidence.manifest.target.scale) != required]
+    if not rounds:
+        return not_reached("no round was completed")
+    if wrong:
+        return deviated("the order of the loops", f"another order in round {wrong[0].number}")
+    return met(f"{len(rounds)} rounds of {len(required)} elements, all in that order")
 
 
 def until_steady(evidence: Evidence) -> Finding:
@@ -189,35 +169,27 @@ def beyond_round_25(evidence: Evidence) -> Finding:
 
 
 def tracked(
-    required: str, expected: Points, figure: SteadyFigure = SteadyFigure.IOPS
-) -> Callable[[Evidence], Finding]:
+    evidence: Evidence, required: str, expected: Points, figure: SteadyFigure = SteadyFigure.IOPS
+) -> Finding:
     """The tracking variables are these, and each whole round measured them."""
-
-    def check(evidence: Evidence) -> Finding:
-        tracking = evidence.conditions(RoundConditions).tracking
-        used = {(variable.read_pct, variable.block_size_bytes) for variable in tracking}
-        text = ", ".join(str(variable) for variable in tracking)
-        if used != set(expected) or any(variable.figure is not figure for variable in tracking):
-            return deviated(required, ", ".join(f"{v} ({v.figure})" for v in tracking))
-        rounds, scale = evidence.rounds(Phase.ROUND), evidence.manifest.target.scale
-        without = [found.number for found in rounds if not set(expected) <= set(_points_of(found, scale))]
-        if without:
-            return deviated(required, f"not all of them in round {without[0]}")
-        return met(f"{text}, in each of {len(rounds)} rounds")
-
-    return check
+    tracking = evidence.conditions(RoundConditions).tracking
+    used = {(variable.read_pct, variable.block_size_bytes) for variable in tracking}
+    text = ", ".join(str(variable) for variable in tracking)
+    if used != set(expected) or any(variable.figure is not figure for variable in tracking):
+        return deviated(required, ", ".join(f"{v} ({v.figure})" for v in tracking))
+    rounds, scale = evidence.rounds(Phase.ROUND), evidence.manifest.target.scale
+    without = [found.number for found in rounds if not set(expected) <= set(_points_of(found, scale))]
+    if without:
+        return deviated(required, f"not all of them in round {without[0]}")
+    return met(f"{text}, in each of {len(rounds)} rounds")
 
 
-def window_covers(count: int) -> Callable[[Evidence], Finding]:
+def window_covers(evidence: Evidence, count: int) -> Finding:
     """All rounds of the window have so many elements."""
-
-    def check(evidence: Evidence) -> Finding:
-        return all_of(
-            met_if(len(found.samples) == count, f"{count} elements", f"{len(found.samples)} elements")
-            for found in evidence.rounds(Phase.ROUND)[-WINDOW_ROUNDS:]
-        )
-
-    return check
+    return all_of(
+        met_if(len(found.samples) == count, f"{count} elements", f"{len(found.samples)} elements")
+        for found in evidence.rounds(Phase.ROUND)[-WINDOW_ROUNDS:]
+    )
 
 
 def _complete(evidence: Evidence, cycle: int) -> list[RoundRecord]:

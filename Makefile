@@ -225,6 +225,7 @@ nines: setup  ## nine nines over 2 x 10^9 I/Os of a simulated drive whose latenc
 docs: setup  ## build/docs: the manual as a web site
 	$(BIN)/python docs/command_line.py
 	$(BIN)/python -m docs.conformance_page
+	$(BIN)/python -m docs.reference
 	$(BIN)/openpts plan --schema > packages/openpts/docs/plan.schema.json
 	$(BIN)/python docs/simulated_curves.py
 	$(BIN)/mkdocs build --quiet --strict

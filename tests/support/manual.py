@@ -9,7 +9,7 @@ from typing import Final
 
 from tests import ROOT
 
-_MADE: Final = {"command-line.md", "conformance.md", "conformance-guides.md"}
+_MADE: Final = {"command-line.md", "reference.md", "conformance.md", "conformance-guides.md"}
 """By `make docs`, from the commands, the requirements and the marks of tests."""
 PAGES: Final = (
     ROOT / "README.md",

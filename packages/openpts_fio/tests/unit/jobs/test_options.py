@@ -1,4 +1,4 @@
-"""The table of fio's options against fio itself, and against the page that shows it."""
+"""The table of fio's options against fio itself."""
 
 import re
 import shutil
@@ -7,11 +7,7 @@ import subprocess
 import pytest
 
 from openpts_fio.jobs.options import BY_WORD, OPTIONS, OTHER_ENGINES, OptionHandling
-from tests import ROOT
-from tests.support.fio_options_page import options_tables
 from tests.support.fio_own_jobs import fio_own_jobs, own_jobs_table
-
-PAGE = ROOT / "packages/openpts_fio/docs/fio-jobs.md"
 
 
 @pytest.fixture(scope="module")
@@ -76,13 +72,7 @@ def test_each_word_is_of_one_option_and_each_option_says_what_becomes_of_it() ->
     assert {option.treatment for option in OPTIONS.values()} == set(OptionHandling)
 
 
-def test_the_page_shows_the_table() -> None:
-    page = PAGE.read_text()
-    for table in options_tables():
-        assert table in page, f"{PAGE} lacks:\n{table}"
-
-
-def test_the_page_shows_what_becomes_of_the_jobs_of_fio_3_41() -> None:
+def test_what_becomes_of_the_jobs_of_fio_3_41(snapshot) -> None:
     paths = fio_own_jobs()
     assert len(paths) == 141
-    assert own_jobs_table(paths) in PAGE.read_text()
+    assert own_jobs_table(paths) == snapshot

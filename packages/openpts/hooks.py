@@ -38,15 +38,21 @@ if TYPE_CHECKING:  # the run has loaded them
     from openpts.system_files import SystemRoots
     from openpts.vocabulary.facts import Facts
     from openpts.vocabulary.sample import Sample, StepPlace
+    from openpts.vocabulary.stimulus import Step
     from openpts.vocabulary.verdict import Deviation
 
 
 class RunContext(Struct):
-    """What is known of a run: ``settings`` and ``device`` from the first moment on, the rest as it comes."""
+    """What is known of a run: ``settings`` and ``device`` from the first moment on, the rest as it comes.
+
+    ``steps`` are all that it may carry out, ``demand`` is the largest of them, ``attempt`` counts from 1.
+    """
 
     settings: "RunSettings"
     device: "DeviceUnderTest"
     folder: Path = Path()
+    steps: "tuple[Step, ...]" = ()
+    attempt: int = 1
     demand: "Demand | None" = None
     engine: "CapturingEngine | None" = None
     manifest: "Manifest | None" = None
@@ -111,6 +117,11 @@ class Concern:
         """While there is an engine, and before it is made; yields fields of the manifest."""
         del run
         return nullcontext({})
+
+    def options(self, run: RunContext) -> Mapping[str, Any]:
+        """Fields of the engine's options, before it is made."""
+        del run
+        return {}
 
     def gauges(self, run: RunContext) -> "Iterable[Gauge]":
         """What is sampled while the engine works."""
@@ -224,6 +235,10 @@ class Concerns:
                 before = getattr(manifest, name)
                 manifest = replace(manifest, **{name: before | value if isinstance(value, dict) else value})
             yield manifest
+
+    def options(self) -> dict[str, Any]:
+        """See Concern."""
+        return self._merged("options")
 
     def gauges(self) -> "tuple[Gauge, ...]":
         """See Concern."""

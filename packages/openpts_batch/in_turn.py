@@ -19,7 +19,7 @@ from msgspec.structs import replace as changed
 from openpts.cli.consent_options import consent_of, popped
 from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
-from openpts.cli.live_outputs import live_listeners, log_stream
+from openpts.cli.live_outputs import log_stream
 from openpts.cli.planned_run import fitting_target, planned_run
 from openpts.cli.procedure_options import Choices, chosen, given_as_options, plan_at
 from openpts.cli.report import documents_on
@@ -80,7 +80,7 @@ class SuitePart(Struct, frozen=True):
     def entry(self, number: int) -> BatchEntry:
         """The part in a suite that begins, with the conditions that it is to have."""
         request = RunRequest(run_id=new_run_id(), test_words=(self.test.name,), target=self.settings.target)
-        conditions = msgspec.to_builtins(self.settings.wanted_conditions(self.test))
+        conditions = msgspec.to_builtins(self.settings.requested_conditions(self.test))
         return BatchEntry(request=request, folder=f"{number}-{self.test.name}", conditions=conditions)
 
 
@@ -214,7 +214,7 @@ def run_suite(
         entries=tuple(part.entry(number) for number, part in enumerate(parts, start=1)),
         suite=Suite(
             target=target,
-            revision=first.settings.wanted_conditions(first.test).class_text,
+            revision=first.settings.requested_conditions(first.test).class_text,
             ordered=first.settings.ordered,
             people=first.settings.people,
             purpose=first.settings.purpose,
@@ -289,13 +289,13 @@ def _with_seed(settings: RunSettings) -> RunSettings:
 def _carry_out(
     folder: Path, suite: Batch, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool, no_report: bool
 ) -> None:
-    index, live = folder / INDEX_NAME, (*live_listeners(), _tells_that_it_began(folder))
+    index, begins = folder / INDEX_NAME, _tells_that_it_began(folder)
     running = InTurn(
         folder=folder,
         batch=suite,
         parts=parts,
         report=None if no_report else documents_on,
-        listeners=lambda settings: (*live, *([StopOnFail()] if settings.stop_on_fail else ())),
+        listeners=lambda settings: (begins, *([StopOnFail()] if settings.stop_on_fail else ())),
         judge=lambda run_folder: end_judged(run_folder, None),
     )
     try:

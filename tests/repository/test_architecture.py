@@ -69,6 +69,20 @@ def test_no_module_needs_itself() -> None:
     TopologicalSorter({name: _needed(tree) & modules.keys() for name, tree in modules.items()}).prepare()
 
 
+MOST_IMPORTED: Final = 25
+"""What surrounds a run joins it (``openpts/hooks.py``): no module of the core has to know more than that."""
+
+
+def test_no_module_of_the_core_imports_more_than_a_reader_can_hold() -> None:
+    modules = {module_name(path): tree for path, tree in trees()}
+    counts = {
+        name: len(_needed(tree) & modules.keys())
+        for name, tree in modules.items()
+        if name.startswith("openpts.")
+    }
+    assert {name: count for name, count in counts.items() if count > MOST_IMPORTED} == {}
+
+
 def _needed(tree: ast.Module) -> set[str]:
     """The modules that a module imports anywhere but for its types; what is no module is left in."""
     for_types = {

@@ -1,4 +1,4 @@
-"""Listeners: the events of a run in its folder, and a thread for listeners that may block."""
+"""Listeners: events in a run's folder, outputs of a command, and a thread for what may block."""
 
 import os
 import threading
@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import click
 from msgspec import Struct
 
+from openpts.hooks import Concern
 from openpts.record.writer import EVENTS_NAME
 from openpts.run_folder_files import open_file, open_to_append
 from openpts.runner.event_lines import ProgramStarted, PurgeProgressed
@@ -19,6 +20,8 @@ from openpts.runner.event_stream import EventStream
 from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
 
 _LONGEST_LINE: Final = 1 << 20
+LISTENERS: Final = "openpts.cli.folder_events.listeners"
+"""The key, in a command's context, of those that its options ask for."""
 
 
 class _Place(Struct):
@@ -106,6 +109,21 @@ def _end_of_lines(folder: Path) -> int:
 
 def _warn(folder: Path, why: str) -> None:
     click.echo(f"openpts: {folder / EVENTS_NAME} is incomplete, the run itself is not: {why}", err=True)
+
+
+def publish(event: Event) -> None:
+    """Give an event to what the command's options ask for; to none outside of one that has these options."""
+    context = click.get_current_context(silent=True)
+    for on_event in () if context is None else context.meta.get(LISTENERS, ()):
+        on_event(event)
+
+
+class Outputs(Concern):
+    """What other programs read of a run, by the options of the command that it is of."""
+
+    def on_event(self, event: Event) -> None:
+        """Give it to them."""
+        publish(event)
 
 
 _Event = TypeVar("_Event")

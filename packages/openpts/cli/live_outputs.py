@@ -19,27 +19,14 @@ from openpts.output_files import refuse_run_folder
 from openpts.plugins import Kind, Offer, calling, load, offers
 
 if TYPE_CHECKING:
-    from openpts.runner.events import Event, Listener
+    from openpts.runner.events import Listener
 
-_LISTENERS: Final = "openpts.cli.live_outputs.listeners"
 _OUTPUTS: Final = "openpts.cli.live_outputs.outputs"
 EVENTS: Final = "--events"
 OCP_DIAG: Final = "--ocp-diag"
 METRICS: Final = "--metrics"
 STDOUT: Final = "-"
 _INTERRUPTED: Final = 130
-
-
-def live_listeners() -> "tuple[Listener, ...]":
-    """Listeners that the command's options ask for; none outside of one that has these options."""
-    context = click.get_current_context(silent=True)
-    return () if context is None else context.meta.get(_LISTENERS, ())
-
-
-def publish(event: "Event") -> None:
-    """Let them hear what happens outside of the run itself."""
-    for on_event in live_listeners():
-        on_event(event)
 
 
 def log_stream(*, as_json: bool) -> IO[str]:
@@ -64,6 +51,8 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         if options.pop("detach"):
             _detach(given, as_json=options.get("as_json", False))
             return None
+        from openpts.cli.folder_events import LISTENERS  # noqa: PLC0415 help needs nothing that runs
+
         apart = _has_drives_apart(options)
         ours = {} if apart else given
         with ExitStack() as open_outputs:
@@ -74,7 +63,7 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
             if not apart:
                 listeners += (open_outputs.enter_context(_heard(_folder_events(), "the run folder")),)
             meta = click.get_current_context().meta
-            meta[_LISTENERS], meta[_OUTPUTS] = listeners, given
+            meta[LISTENERS], meta[_OUTPUTS] = listeners, given
             return command(*args, **options)
 
     return wrapped

@@ -122,7 +122,7 @@ def note_unfinished(run_folders: Iterable[Path]) -> None:
 
 def reports_on(folder: Path) -> "list[WrittenReport]":
     """Write the report of a run or a suite beside the record; its short form, too, if that was ordered."""
-    from openpts.cli.live_outputs import publish  # noqa: PLC0415 slow to load
+    from openpts.cli.folder_events import publish  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import ReportOptions, write_report  # noqa: PLC0415 likewise
     from openpts.runner.event_lines import ReportsWritten  # noqa: PLC0415 likewise

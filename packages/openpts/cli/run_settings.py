@@ -20,7 +20,6 @@ from openpts.cli.console import live_console
 from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
 from openpts.cli.io_engine import NUMA, pinned_cpus
-from openpts.cli.live_outputs import live_listeners
 from openpts.cli.log_lines import (
     elapsed_text,
     event_lines,
@@ -209,7 +208,7 @@ def run_and_log(test: Procedure, settings: RunSettings, stream: IO[str]) -> Path
     try:
         judge = the_judge() if settings.stop_on_fail else None
         stop = () if judge is None else (judge.part("stop")(),)
-        with display_on(stream) as on_event:
+        with background_listener(shown_on(stream)) as on_event:
             return run_test(test, settings, [note_folder, on_event, *stop]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
@@ -219,22 +218,6 @@ def run_and_log(test: Procedure, settings: RunSettings, stream: IO[str]) -> Path
         if folders:
             raise type(error)(f"{error}; what was recorded is in {folders[0]}") from error
         raise
-
-
-@contextmanager
-def display_on(stream: IO[str]) -> Iterator[Listener]:
-    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows.
-
-    What other programs read of the run is written beside it.
-    """
-    live = live_listeners()
-
-    def all_hear(event: Event) -> None:
-        for on_event in (shown, *live):
-            on_event(event)
-
-    with background_listener(shown_on(stream)) as shown:
-        yield all_hear
 
 
 def _what_is_kept(folders: Sequence[Path]) -> str:

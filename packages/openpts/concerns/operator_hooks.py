@@ -115,6 +115,8 @@ class _Hooks(Struct):
                 }
                 for hook in self._at(HookPoint.PHASE_START):
                     self._start_beside(hook, place, environment)
+            case HookEnded():
+                return
             case _:
                 pass
         self._keep()

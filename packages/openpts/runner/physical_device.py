@@ -1,19 +1,15 @@
 """A drive or a file as the device under test: its engine, its health, its purge."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import ClassVar, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.usage import owner_note
 from openpts.device.identity import dut_facts
 from openpts.device.link import kernel_threads_fact, kernel_threads_note
-from openpts.device.nearby_cpus import cpus_near
-from openpts.device.nvme_admin import open_nvme_generic
 from openpts.device.purge.methods import Progress
 from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.free_space import SpaceNeed, target_needs
@@ -22,12 +18,12 @@ from openpts.device.targets.reading import has_unwritten_parts
 from openpts.device.trimmed_reads import refuse_without_trim, trimmed_reads
 from openpts.device.write_cache import WriteCacheControl, read_write_cache
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.native import NativeEngine
-from openpts.engine.options import Demand, IoPath, NativeOptions
+from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import OpenptsError
 from openpts.hooks import health_of
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
+from openpts.runner.native_engine import native_engine, pinned_near
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import (
     Facts,
@@ -41,34 +37,6 @@ from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.trimmed_reads import TrimmedReads
 from openpts.vocabulary.verdict import Deviation
-
-
-def pinned_near(target: OpenTarget, options: NativeOptions, first_thread: int = 0) -> NativeOptions:
-    """The options with the threads pinned to the processors of the target's NUMA node.
-
-    Only to those that this process may run on. ``first_thread`` counts the threads that others have
-    there already: theirs come first.
-    """
-    cpus = tuple(cpu for cpu in cpus_near(target, SystemRoots()) if cpu in os.sched_getaffinity(0))
-    start = first_thread % len(cpus) if cpus else 0
-    return replace(options, cpus=cpus[start:] + cpus[:start])
-
-
-@contextmanager
-def native_engine(
-    target: OpenTarget, demand: Demand, seed: int, options: NativeOptions
-) -> Iterator[NativeEngine]:
-    """The native engine on the way to the target that the options name; stopped at the end.
-
-    Raises TargetError where the target has no such way, EngineUnavailableError where the kernel has none.
-    """
-    passthrough = options.io_path is IoPath.NVME_PASSTHROUGH
-    with open_nvme_generic(target) if passthrough else nullcontext(target.fd) as descriptor:
-        engine = NativeEngine(descriptor, target.facts, demand, seed, options)
-        try:
-            yield engine
-        finally:
-            engine.stop()
 
 
 class PhysicalDevice(Struct):

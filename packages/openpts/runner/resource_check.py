@@ -1,16 +1,13 @@
 """What a plan needs of an engine, and whether target, storage and run folder have room for it."""
 
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from msgspec.structs import replace
-
 from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.device.targets.target import scheme_of
-from openpts.engine.options import CaptureSettings, Demand, NativeOptions
-from openpts.errors import RecordError, TargetError, UsageError, failing_as
+from openpts.engine.options import Demand
+from openpts.errors import TargetError, UsageError, failing_as
 from openpts.planning.dry_run import (
     AssumedDrive,
     Ending,
@@ -20,7 +17,6 @@ from openpts.planning.dry_run import (
     largest_program_bytes,
     record_bytes,
 )
-from openpts.record.writer import capture_folder
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.units import NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.facts import TargetFacts
@@ -165,27 +161,6 @@ def interval_ns(minute_ns: int) -> int:
     However short a minute is, it has four of them.
     """
     return minute_ns // max(_FEWEST_INTERVALS, -(-minute_ns // NS_PER_S))
-
-
-def captured(
-    options: NativeOptions, steps: Sequence[Step], folder: Path, target: TargetFacts, attempt: int
-) -> NativeOptions:
-    """The options with a capture in the run folder, which is made, if any step is to be captured.
-
-    Each attempt at the run has a folder of its own: the files of one are written once.
-
-    Raises RecordError if it can't be made.
-    """
-    granules = [
-        stimulus.granule_bytes(target.user_capacity_bytes, target.sector_bytes)
-        for stimulus in stimuli_of([step for step in steps if step.capture])
-    ]
-    if not granules:
-        return options
-    files = folder / capture_folder(attempt)
-    with failing_as(RecordError, f"can't create the folder {files}"):
-        files.mkdir(parents=True, exist_ok=True)
-    return replace(options, capture=CaptureSettings(files, math.gcd(*granules)))
 
 
 def checked_plan(script: Script, device: DeviceUnderTest) -> tuple[PlannedApply, ...]:

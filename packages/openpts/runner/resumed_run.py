@@ -240,8 +240,7 @@ class BegunRun(Struct, frozen=True):
     """What of a run differs where it continues; the defaults are those of one that begins.
 
     ``number`` is that of the attempt, from 1; ``where``: where it continues, and what stands. ``begins`` is
-    the occasion of the first reading of the drive's log, ``capture`` of the attempt before, if steps stand
-    that it captured.
+    the occasion of the first reading of the drive's log.
     """
 
     manifest: Manifest
@@ -249,7 +248,6 @@ class BegunRun(Struct, frozen=True):
     where: str = ""
     begins: ReadingPoint = ReadingPoint.BEFORE
     engine_state: Resumed | None = None
-    capture: CaptureReport | None = None
 
     @classmethod
     def of(cls, manifest: Manifest, folder: Path) -> Self:
@@ -376,13 +374,12 @@ def resumed_run(
     )
     entries = () if simulated else tuple(_entries(driver.test, resumption, cut, begun))
     return ResumedRun(
-        manifest=manifest,
+        manifest=replace(manifest, capture=None if simulated else _captured_before(cut, manifest)),
         number=len(manifest.attempts) + 1,
         where=cut.where,
         begins=ReadingPoint.RESUMED if run.health else ReadingPoint.BEFORE,
         # also steps that don't stand drew their offsets
         engine_state=Resumed(len(manifest.attempts), last.carried),
-        capture=None if simulated else _captured_before(cut, manifest),
         run=run,
         cut=cut,
         last=last,
@@ -393,6 +390,7 @@ def resumed_run(
 
 
 def _captured_before(cut: Interruption, manifest: Manifest) -> CaptureReport | None:
+    """What the attempts before have captured of steps that stand."""
     kept = (one.request for one in cut.kept if isinstance(one.request, Apply))
     return manifest.capture if any(step.capture for request in kept for step in request.steps) else None
 

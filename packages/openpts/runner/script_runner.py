@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from openpts.device.purge.purge import no_purge
 from openpts.device.write_cache import ENABLED
-from openpts.engine.contract import Engine, EngineStoppedError
+from openpts.engine.contract import CapturingEngine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint
 from openpts.record.spooling_writer import SpoolingWriter
@@ -100,7 +100,7 @@ class ScriptRunner:
     ``reads_each_phase``: the drive's log is read whenever another phase follows.
     """
 
-    engine: Engine
+    engine: CapturingEngine
     preparation: Preparation
     writer: SpoolingWriter
     emit: Listener

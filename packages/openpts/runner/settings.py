@@ -1,23 +1,29 @@
-"""What the operator ordered: a run of one test on one target, new or resumed."""
+"""What the operator ordered, a run of one test on one target, new or resumed; and that run, once checked."""
 
 import re
-from collections.abc import Callable, Mapping
+import secrets
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
-from msgspec import field
+from msgspec import Struct, field
 from msgspec.structs import asdict, replace
 
 from openpts.engine.options import CompletionWait, IoPath, NativeOptions
 from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
+from openpts.hooks import Concerns
+from openpts.planning.dry_run import PlannedApply
+from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest, RequestedSettings, RunState
 from openpts.runner.device_under_test import DeviceUnderTest
-from openpts.runner.driver import driver_of
-from openpts.runner.resumed_run import Continuation, Resumption, attempt_here
+from openpts.runner.driver import Driver, driver_of
+from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
+from openpts.runner.resource_check import check_free_space, checked_plan, interval_ns
+from openpts.runner.resumed_run import BegunRun, Continuation, Resumption, attempt_here, resumed_run
 from openpts.runner.telemetry import PERIOD_S
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.document import filled
@@ -32,7 +38,10 @@ from openpts.vocabulary.facts import (
     TargetKind,
     fact_of,
 )
-from openpts.vocabulary.purge import AUTO, Consent
+from openpts.vocabulary.purge import AUTO, Consent, PurgeChoice
+from openpts.vocabulary.requests import Script
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.verdict import Deviation
 
 _SERIAL_DIGITS: Final = 4
 # Drives of one name may begin in one second; these digits are random.
@@ -139,34 +148,116 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
             seed=conditions.seed,
         )
 
-    def manifest(
-        self, device: DeviceUnderTest, conditions: Conditions, run_id: str, known: Mapping[str, Facts]
-    ) -> Manifest:
-        """The manifest of a run that begins now; ``known`` are facts by its fields."""
-        now = datetime.now(UTC)
-        dut = self.description.added_to(device.identity())
-        software = known.get("software", {})
-        name = f"{_short_name(dut, device.facts)}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}"
-        return Manifest(
-            test_id=f"{name}-{run_id[-_ID_DIGITS:]}",
-            command_line=self.command_line,
-            conditions=conditions,
-            people=self.people,
-            target=device.facts,
-            dut=dut,
-            host=known.get("host", {}),
-            software=software,
-            started_at=now.isoformat(timespec="seconds"),
-            ordered=self.ordered,
-            attempts=(attempt_here(software),),
-            healed=tuple(healing.text for healing in device.healed),
-            scenario=self.scenario,
-            purpose=self.purpose,
-        )
-
-    def wanted_conditions(self, test: Procedure) -> Conditions:
+    def requested_conditions(self, test: Procedure) -> Conditions:
         """The standard conditions as the operator adjusts them, before the device is known."""
         return self.adjust(test.standard_conditions(self.drive_class, self.seed or 0))
+
+
+class CheckedRun(Struct, frozen=True):
+    """What a run will do: the device, the space and the purge were checked.
+
+    ``entries_of_device`` are of the ledger, and so are those that ``entries`` has.
+    """
+
+    settings: RunSettings
+    driver: Driver
+    device: DeviceUnderTest
+    standard: Conditions
+    conditions: Conditions
+    plan: tuple[PlannedApply, ...]
+    steps: tuple[Step, ...]
+    entries_of_device: tuple[Deviation, ...]
+    begun: BegunRun
+    folder: Path
+    options: NativeOptions
+    preparation: Preparation
+
+    def script(self) -> Script:
+        """What the test asks for."""
+        return self.driver.test.script(self.conditions, self.device.facts.user_capacity_bytes)
+
+    def entries(self, engine: Facts) -> Iterator[tuple[Deviation, ...]]:
+        """Of the ledger, before the first step: what the device, the engine and the conditions are not."""
+        conditions, dut = self.conditions, self.begun.manifest.dut
+        yield self.entries_of_device
+        yield path_deviations(engine)
+        yield rotational_deviations(dut, of_specification=conditions.of_specification)
+        yield deviations(conditions, self.standard, self.driver.test.rules)
+
+
+def checked_run(
+    settings: RunSettings, driver: Driver, device: DeviceUnderTest, run_id: str, concerns: Concerns
+) -> CheckedRun:
+    """Check what the settings ask of the device, and the space for it, before anything on it is changed."""
+    test, facts, continues = driver.test, device.facts, settings.continues
+    driver.refuse_zones(device.target.device if device.target else None)
+    concerns.check(settings)
+    seed = secrets.randbits(63) if settings.seed is None else settings.seed
+    standard = test.standard_conditions(settings.drive_class, seed)
+    adjusted = settings.adjust(standard if continues is None else continues.conditions(test, seed))
+    settings.admit(adjusted, facts)
+    conditions = test.supported_on(adjusted, facts.sector_bytes, facts.scale)
+    if facts.simulation is not None:
+        conditions = test.without_data(conditions)
+    plan = checked_plan(test.script(conditions, facts.user_capacity_bytes), device)
+    steps = tuple(step for planned in plan for step in planned.apply.steps)
+    entries = device.deviations(steps if driver.depends_on_scale else ())
+    manifest = replace(
+        _manifest(settings, device, conditions, run_id, concerns.facts()),
+        shortened=shortened(conditions, standard),
+    )
+    folder = settings.folder or Path("openpts-runs") / manifest.test_id
+    if continues is not None:
+        continues.check(manifest, device.health().values)
+    if settings.resumes is None:
+        begun = BegunRun.of(manifest, folder)
+    else:
+        script = test.script(conditions, facts.user_capacity_bytes)
+        begun = resumed_run(driver, settings.resumes, manifest, device.health(), script)
+    options = replace(
+        settings.options,
+        interval_ns=interval_ns(conditions.minute_ns),
+        over_read_errors=conditions.goes_on_over_read_errors,
+        resumed=begun.engine_state,
+    )
+    check_free_space(device, plan, folder, options.interval_ns)
+    preparation = Preparation(device, PurgeChoice.parse(settings.purge))
+    if test.purges and not conditions.keeps_data:
+        preparation.check_purge()
+    found = (standard, conditions, plan, steps, entries, begun, folder, options, preparation)
+    checked = CheckedRun(settings, driver, device, *found)
+    driver.check(checked.script(), device)
+    return checked
+
+
+def _manifest(
+    settings: RunSettings,
+    device: DeviceUnderTest,
+    conditions: Conditions,
+    run_id: str,
+    known: Mapping[str, Facts],
+) -> Manifest:
+    """The manifest of a run that begins now; ``known`` are facts by its fields."""
+    now = datetime.now(UTC)
+    dut = settings.description.added_to(device.identity())
+    software = known.get("software", {})
+    name = f"{_short_name(dut, device.facts)}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}"
+    return Manifest(
+        test_id=f"{name}-{run_id[-_ID_DIGITS:]}",
+        command_line=settings.command_line,
+        conditions=conditions,
+        people=settings.people,
+        target=device.facts,
+        dut=dut,
+        host=known.get("host", {}),
+        software=software,
+        started_at=now.isoformat(timespec="seconds"),
+        ordered=settings.ordered,
+        attempts=(attempt_here(software),),
+        healed=tuple(healing.text for healing in device.healed),
+        scenario=settings.scenario,
+        purpose=settings.purpose,
+    )
 
 
 def _short_name(dut: Facts, target: TargetFacts) -> str:

@@ -119,7 +119,7 @@ def run_several(test: Procedure, args: BatchArgs, options: dict[str, Any], limit
         settings = settings_of(one.name, choices, Consent(), **options)
         if limits is not None:
             limits.ordered(settings, test)
-        settings.wanted_conditions(test)
+        settings.requested_conditions(test)
     batch = new_batch(
         [one.request(test_words) for one in chosen],
         at_most=args.at_most,

@@ -8,7 +8,6 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.cli.live_outputs import publish
 from openpts.cli.number_types import BASELINE
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, UsageError
 from openpts.procedures.kit.procedure import Procedure
@@ -124,6 +123,7 @@ def end_judged(folder: Path, stream: IO[str] | None) -> None:
 
     Raises LimitError, NotSteadyError or NoVerdictError.
     """
+    from openpts.cli.folder_events import publish  # noqa: PLC0415 likewise
     from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
     from openpts_compare.limits.bound import limit_line, verdict_line  # noqa: PLC0415 likewise
     from openpts_compare.limits.judge import judged_run, steady  # noqa: PLC0415 slow to load

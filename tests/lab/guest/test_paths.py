@@ -18,7 +18,7 @@ from openpts.device.targets.target import BlockTarget
 from openpts.engine.contract import Engine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import UsageError
-from openpts.runner.physical_device import native_engine
+from openpts.runner.native_engine import native_engine
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
 from openpts.vocabulary.purge import Consent

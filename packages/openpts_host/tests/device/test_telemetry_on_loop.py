@@ -18,7 +18,7 @@ from openpts.device.targets.target import BlockTarget
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge, Values
 from openpts.record.health import TelemetryPoint
-from openpts.runner.physical_device import native_engine
+from openpts.runner.native_engine import native_engine
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB, NS_PER_S

@@ -13,7 +13,7 @@ from msgspec.structs import replace as with_changes
 from openpts.engine.contract import OutstandingIo
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RefusedError, RunFailedError
-from openpts.runner import physical_device
+from openpts.runner import native_engine
 from openpts.runner.stop_signals import StopSignals
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import TargetFacts
@@ -181,9 +181,9 @@ class Workshop:
 @pytest.fixture
 def workshop(monkeypatch) -> Workshop:
     made = Workshop()
-    monkeypatch.setattr(physical_device, "NativeEngine", made.make)
-    monkeypatch.setattr(physical_device, "cpus_near", lambda target, roots: (2, 3, 5, 7))
-    monkeypatch.setattr(physical_device.os, "sched_getaffinity", lambda pid: {0, 2, 3, 7})
+    monkeypatch.setattr(native_engine, "NativeEngine", made.make)
+    monkeypatch.setattr(native_engine, "cpus_near", lambda target, roots: (2, 3, 5, 7))
+    monkeypatch.setattr(native_engine.os, "sched_getaffinity", lambda pid: {0, 2, 3, 7})
     return made
 
 

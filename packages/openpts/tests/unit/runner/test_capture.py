@@ -2,17 +2,21 @@
 
 import random
 import zlib
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 from msgspec.structs import replace
 
+from openpts.concerns.capture import Capture
 from openpts.engine.options import CaptureSettings, CaptureSummary
 from openpts.errors import RecordError, RunFailedError
-from openpts.record.writer import RunWriter
-from openpts.runner.preparation import SAMPLED_BYTES, Preparation, checked, data_checks, sample_of
-from openpts.runner.run import kept_capture, place_for_capture
+from openpts.hooks import RunContext
+from openpts.runner.native_engine import SAMPLED_BYTES, checked, data_checks, sample_of
+from openpts.runner.preparation import Preparation
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import (
@@ -54,38 +58,46 @@ class Reported:
         self.sections.update(sections)
 
 
-def _writer(told: Reported) -> RunWriter:
-    return told  # type: ignore[return-value]
+STIMULUS = Stimulus.of(AccessPattern.RANDOM, 8192, 0, 1, 1, ActiveRange())
+CAPTURED = Step.of(STIMULUS, Duration(1), capture=True)
 
 
-def kept(tmp_path, result: CaptureSummary | RecordError | None, *, fails: bool = False) -> CaptureReport:
-    told = Reported()
-    engine = CapturingScript(result=result)
-    settings = CaptureSettings(tmp_path / "run" / "capture", 4096)
-    if fails:
-        with pytest.raises(RunFailedError), kept_capture(engine, settings, _writer(told)):
+def run_in(folder: Path, *steps: Step, earlier: CaptureReport | None = None, attempt: int = 1) -> RunContext:
+    """A run on a drive with sectors of 512 B, before its engine is made."""
+    device, manifest = SimpleNamespace(facts=DRIVE), SimpleNamespace(capture=earlier)
+    return RunContext(None, device, folder, steps, attempt, manifest=manifest)  # type: ignore[arg-type]
+
+
+def kept(
+    run: RunContext, result: CaptureSummary | RecordError | None, *, fails: bool = False
+) -> dict[str, Any]:
+    """What the record has of the capture of a run whose files come to that result."""
+    engine, reported, capture = CapturingScript(result=result), Reported(), Capture()
+    run.engine, run.writer = engine, reported  # type: ignore[assignment]
+    failure = pytest.raises(RunFailedError) if fails else nullcontext()
+    with capture.around_engine(run), failure, capture.around_steps(run):
+        engine.happened.append("drive")
+        if fails:
             raise RunFailedError("an I/O failed")
-    else:
-        with kept_capture(engine, settings, _writer(told)):
-            engine.happened.append("drive")
-    assert engine.happened[-1] == "finish"
-    report: CaptureReport = told.sections["capture"]
-    return report
+    assert engine.happened == (["drive", "finish"] if reported.sections else ["drive"])
+    return reported.sections
 
 
 def test_what_the_files_hold_is_in_the_record(tmp_path) -> None:
-    expected = CaptureReport("capture", 2, 12, 345, 1, 1_500)
-    assert kept(tmp_path, SUMMARY) == expected
-    assert kept(tmp_path, SUMMARY, fails=True) == expected
+    expected = {"capture": CaptureReport("capture", 2, 12, 345, 1, 1_500)}
+    assert kept(run_in(tmp_path, CAPTURED), SUMMARY) == expected
+    assert kept(run_in(tmp_path, CAPTURED), SUMMARY, fails=True) == expected
 
 
 def test_what_they_do_not_hold_is_in_the_record(tmp_path) -> None:
     lacking = CaptureSummary(
         ios=12, discarded_ios=1_700, bytes_written=345, files=2, blocked_times=0, blocked_ns=0
     )
-    assert kept(tmp_path, lacking).lost == "1,700 I/Os are in no file"
-    assert kept(tmp_path, RecordError("no space left")) == CaptureReport("capture", lost="no space left")
-    assert kept(tmp_path, None) == CaptureReport("capture")
+    run = run_in(tmp_path, CAPTURED)
+    assert kept(run, lacking)["capture"].lost == "1,700 I/Os are in no file"
+    lost = CaptureReport("capture", lost="no space left")
+    assert kept(run, RecordError("no space left")) == {"capture": lost}
+    assert kept(run, None) == {"capture": CaptureReport("capture")}
 
 
 @pytest.mark.parametrize(
@@ -97,44 +109,35 @@ def test_what_they_do_not_hold_is_in_the_record(tmp_path) -> None:
     ],
 )
 def test_what_the_attempt_before_has_lost_stays_in_the_record(earlier, lost, tmp_path) -> None:
-    told = Reported()
-    settings = CaptureSettings(tmp_path / "run" / "capture-2", 4096)
-    engine = CapturingScript(result=RecordError("no space left"))
-    with kept_capture(engine, settings, _writer(told), earlier):
-        pass
-    assert told.sections["capture"] == CaptureReport("capture-2", lost=lost)
+    run = run_in(tmp_path, CAPTURED, earlier=earlier, attempt=2)
+    found = kept(run, RecordError("no space left"))
+    assert found == {"capture": CaptureReport("capture-2", lost=lost)}
 
 
-def test_without_a_capture_nothing_is_told() -> None:
-    told, engine = Reported(), CapturingScript()
-    with kept_capture(engine, None, _writer(told)):
-        pass
-    assert (told.sections, engine.happened) == ({}, [])
+def test_without_a_capture_nothing_is_made_or_recorded(tmp_path) -> None:
+    run, capture = run_in(tmp_path / "run", Step.of(STIMULUS, Duration(1))), Capture()
+    with capture.around_engine(run):
+        assert capture.options(run) == {}
+    assert not (tmp_path / "run").exists()
+    assert kept(run, SUMMARY) == {}
 
 
-def test_the_run_folder_is_there_while_the_engine_begins(tmp_path) -> None:
-    folder = tmp_path / "a" / "run"
-    settings = CaptureSettings(folder / "capture", 4096)
-    with place_for_capture(folder, settings):
-        assert folder.is_dir()
+def test_the_folder_is_there_while_the_engine_begins_and_goes_unless_a_record_does(tmp_path) -> None:
+    folder, capture = tmp_path / "a" / "run", Capture()
+    run = run_in(folder, CAPTURED)
+    with capture.around_engine(run):
+        assert capture.options(run) == {"capture": CaptureSettings(folder / "capture", 4096)}
+        assert (folder / "capture").is_dir()
     assert not folder.exists()
-    with place_for_capture(folder, settings):
-        (folder / "run.db").touch()
-    assert folder.is_dir()
+    with capture.around_engine(run):
+        run.writer = Reported()  # type: ignore[assignment]
+    assert (folder / "capture").is_dir()
 
 
-def test_without_a_capture_no_folder_is_made(tmp_path) -> None:
-    with place_for_capture(tmp_path / "run", None):
-        assert not (tmp_path / "run").exists()
-
-
-def test_a_place_that_can_not_be_made_is_told(tmp_path) -> None:
+def test_a_folder_that_can_not_be_made_is_an_error(tmp_path) -> None:
     (tmp_path / "file").touch()
-    folder = tmp_path / "file" / "run"
-    with (
-        pytest.raises(RecordError, match="can't create the run folder"),
-        place_for_capture(folder, CaptureSettings(folder / "capture", 4096)),
-    ):
+    run = run_in(tmp_path / "file" / "run", CAPTURED)
+    with pytest.raises(RecordError, match="can't create the folder"), Capture().around_engine(run):
         pass
 
 

@@ -65,7 +65,7 @@ WRITES_TO_DESCRIPTORS = {
     "openpts_check/drivers/filer.py": "new files in a folder of its own",
     "openpts/ownership.py": "files with an owner",
     "openpts/record/spooling_writer.py": "the size of a file without a name in a run folder",
-    "openpts/runner/preparation.py": "a file in memory, given its size",
+    "openpts/runner/native_engine.py": "a file in memory, given its size",
     "openpts/runner/shared_sample.py": "the last sample of the host",
 }
 WRITES_FILES_BY_NAME = {
@@ -178,8 +178,7 @@ MAKES_FOLDERS = {
     "openpts/kept_files.py": "for what is kept",
     "openpts/record/writer.py": "a run's",
     "openpts/output_files.py": "where the operator wants an output",
-    "openpts/runner/run.py": "a run's",
-    "openpts/runner/resource_check.py": "for a capture",
+    "openpts/concerns/capture.py": "of a run, for its files",
     "openpts/runner/shared_sample.py": "the samples of the host, below /dev",
     "openpts_web/index.py": "for indexes, among what is kept",
 }

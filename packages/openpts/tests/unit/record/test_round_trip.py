@@ -21,9 +21,8 @@ from openpts.errors import RecordError
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.decoding import decode_json
 from openpts.record.manifest import Manifest, manifest_of
-from openpts.record.reader import Run, stored_run
+from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import (
@@ -236,24 +235,6 @@ def test_operations_without_an_io_take_no_row(tmp_path) -> None:
     ]
     connection.close()
     assert stored == [[("flush",), ("read",), ("trim",)], [("flush",), ("read",), ("read",), ("trim",)]]
-
-
-def with_gap(run: Run, cycle: int, phase: Phase, gap_ns: int) -> Run:
-    """The run with that gap before the first step of a part."""
-    (first, *_) = run.phase(phase, cycle=cycle)
-    changed = replace(first, sample=replace(first.sample, gap_ns=gap_ns))
-    return replace(run, steps=tuple(changed if step == first else step for step in run.steps))
-
-
-def test_the_purge_between_two_cycles_is_no_gap() -> None:
-    run = with_gap(made_up_run("tp"), 2, Phase.WIPC, 5 * NS_PER_S)
-    assert max(step.sample.gap_ns or 0 for step in run.with_gaps) < NS_PER_S
-
-
-def test_a_pause_inside_a_cycle_is_one() -> None:
-    run = with_gap(made_up_run("tp"), 2, Phase.ROUND, 5 * NS_PER_S)
-    (longest,) = [step for step in run.with_gaps if step.sample.gap_ns == 5 * NS_PER_S]
-    assert (longest.place.cycle, longest.place.phase) == (2, Phase.ROUND)
 
 
 THREADS, TYPES, FIELDS = 4, 40, 200

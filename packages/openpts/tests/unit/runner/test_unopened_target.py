@@ -3,7 +3,7 @@
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.errors import TargetError, UsageError
+from openpts.errors import TargetError
 from openpts.runner import unopened_target
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
@@ -99,21 +99,6 @@ def test_an_empty_file_without_a_size_is_refused(tmp_path) -> None:
     (tmp_path / "x").touch()
     with pytest.raises(TargetError, match="is empty"):
         UnopenedTarget.of(f"file:{tmp_path}/x", SystemRoots())
-
-
-def test_a_simulated_drive_has_its_scale_and_what_that_bears_on(golden) -> None:
-    target = UnopenedTarget.of("sim:enterprise-tlc", SystemRoots())
-    assert target.facts.scale > 1
-    found = target.deviations([STEP], PurgeChoice.AUTO, False, SystemRoots())
-    assert {one.rule_id for one in found} == {"PTS-GEN-05"}
-    assert found[0].used == golden
-    assert len(found) > 1
-
-
-def test_a_scale_under_which_figures_say_nothing_is_refused() -> None:
-    target = UnopenedTarget.of("sim:enterprise-tlc?capacity=8GB&scale=64", SystemRoots())
-    with pytest.raises(UsageError, match="take a scale of"):
-        target.deviations([STEP], PurgeChoice.AUTO, False, SystemRoots())
 
 
 def test_of_a_mere_capacity_the_rest_is_assumed_and_said() -> None:

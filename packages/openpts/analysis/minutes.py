@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from msgspec.structs import astuple
 
-from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.analysis.latency import LatencyDistribution, ios_needed, response_times
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, OperationSample, Sample
 
 TAIL_PERCENTILE = 99.999
@@ -46,7 +46,10 @@ class Minute(Measured, frozen=True, kw_only=True, dict=True):
     @cached_property
     def tail_ns(self) -> int | None:
         """The 99.999 % response time; None unless the minute has the 100,000 I/Os that five nines need."""
-        return _percentile_ns(self, TAIL_PERCENTILE)
+        enough = self.ios >= ios_needed(TAIL_PERCENTILE)
+        if not enough or not all(operation.histogram for operation in self.transfers if operation.ios):
+            return None
+        return response_times([self]).percentile_ns(TAIL_PERCENTILE)
 
 
 class MeasuredInterval(NamedTuple):
@@ -197,16 +200,3 @@ def mean_cpu(parts: Sequence[Measured]) -> CpuShares | None:
         iowait_pct=mean("iowait_pct"),
         process_ns=sum(cpu.process_ns for cpu, _ in known),
     )
-
-
-def _percentile_ns(measured: Measured, percentile: float) -> int | None:
-    """A percentile that the recorded I/Os suffice for; a bucket's end can't exceed the exact maximum."""
-    if measured.ios < ios_needed(percentile):
-        return None
-    encoded = [operation.histogram for operation in measured.transfers if operation.ios]
-    distribution = LatencyDistribution.merged(histogram for histogram in encoded if histogram)
-    if not all(encoded) or not distribution.supports(percentile):
-        return None
-    value_ns = distribution.percentile_ns(percentile)
-    maximum_ns = measured.max_latency_ns
-    return value_ns if value_ns is None or maximum_ns is None else min(value_ns, maximum_ns)

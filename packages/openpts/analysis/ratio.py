@@ -226,17 +226,21 @@ def _beyond(threshold: float, degrees: int, shift: float) -> float:
         total += (
             weight
             * _NORMAL.pdf(normal)
-            * _chi_square_below(degrees * ((normal + shift) / threshold) ** 2, degrees)
+            * (1 - chi_square_survival(degrees * ((normal + shift) / threshold) ** 2, degrees))
         )
     return min(1.0, total * width / 3)
 
 
-def _chi_square_below(value: float, degrees: int) -> float:
-    """Probability that chi square stays below the value: the finite series (Abramowitz, Stegun 26.4.4, 5)."""
+def chi_square_survival(value: float, degrees_of_freedom: int) -> float:
+    """Probability that chi square exceeds the value: the finite series (Abramowitz, Stegun 26.4.4, 5).
+
+    Raises ValueError for less than one degree of freedom or a negative value.
+    """
+    if degrees_of_freedom < 1 or value < 0:
+        raise ValueError(f"invalid chi-square {value} with {degrees_of_freedom} degrees of freedom")
     half = value / 2
-    above, order = (math.erfc(math.sqrt(half)), 0.5) if degrees % 2 else (math.exp(-half), 1.0)
-    while order < degrees / 2:
-        if half:
-            above += math.exp(order * math.log(half) - half - math.lgamma(order + 1))
+    above, order = (math.erfc(math.sqrt(half)), 0.5) if degrees_of_freedom % 2 else (math.exp(-half), 1.0)
+    while half and order < degrees_of_freedom / 2:  # each term in logarithms, against overflow
+        above += math.exp(order * math.log(half) - half - math.lgamma(order + 1))
         order += 1
-    return max(0.0, 1 - above)
+    return min(1.0, above)

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 
 from openpts.units import NS_PER_S
-from openpts.vocabulary.requests import Answer, DriverAnswer, DriverRequest
+from openpts.vocabulary.requests import DriverAnswer, DriverRequest
 
 STOPPED_BY_OPERATOR: Final = "was stopped by the operator"
 
@@ -204,9 +204,3 @@ class CommandRun(DriverAnswer, frozen=True):
     def name(self) -> str:
         """``warm run 2``."""
         return f"{self.kind} run {self.number}"
-
-
-def command_run_in(answer: Answer) -> CommandRun:
-    """What a runner answers to a CommandRequest."""
-    assert isinstance(answer, CommandRun)  # noqa: S101 no runner answers otherwise
-    return answer

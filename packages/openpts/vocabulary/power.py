@@ -6,7 +6,7 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts.vocabulary.requests import Answer, Apply, DriverAnswer, DriverRequest
+from openpts.vocabulary.requests import Apply, DriverAnswer, DriverRequest
 
 MOST_STATES: Final = 32
 
@@ -75,12 +75,6 @@ class PowerStatesSet(DriverAnswer, frozen=True):
     setting: PowerSetting | None = None
     refused: str = ""
     processors: str = ""
-
-
-def power_states_in(answer: Answer) -> PowerStatesSet:
-    """What a runner answers to a SetPowerStates."""
-    assert isinstance(answer, PowerStatesSet)  # noqa: S101 no runner answers otherwise
-    return answer
 
 
 def entries(
@@ -200,12 +194,6 @@ class CutPower(DriverRequest, frozen=True):
     def planned(self) -> tuple[Apply, Cut]:
         """A cut that lost nothing."""
         return self.apply, Cut(self.apply.number, "planned", self.write_cache_enabled, 0, "a plan")
-
-
-def cut_in(answer: Answer) -> Cut:
-    """What a runner answers to a CutPower."""
-    assert isinstance(answer, Cut)  # noqa: S101 no runner answers otherwise
-    return answer
 
 
 def losses_text(losses: Mapping[str, int]) -> str:

@@ -26,6 +26,7 @@ from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.verdict import SteadyStateReport
 
 T = TypeVar("T")
+K = TypeVar("K", bound="DriverAnswer")
 
 
 class Purge(Struct, frozen=True):
@@ -156,6 +157,12 @@ Script = ScriptPart[None]
 def samples_in(answer: Answer) -> tuple[Sample, ...]:
     """What a runner answers to an Apply."""
     assert isinstance(answer, tuple)  # noqa: S101 no runner answers otherwise
+    return answer
+
+
+def answer_in(kind: type[K], answer: Answer) -> K:
+    """What the driver of a test's own answers to a request that says this kind."""
+    assert isinstance(answer, kind)  # noqa: S101 no driver answers otherwise
     return answer
 
 

@@ -25,9 +25,8 @@ from openpts.vocabulary.command_run import (
     FileSystemSettings,
     PrepareFileSystem,
     RunKind,
-    command_run_in,
 )
-from openpts.vocabulary.requests import CycleFinished, Outcome, Script
+from openpts.vocabulary.requests import CycleFinished, Outcome, Script, answer_in
 from openpts_app.app import AppConditions
 from openpts_app.app.results import warm_runs_to_add
 
@@ -57,7 +56,7 @@ def script(conditions: AppConditions, user_capacity_bytes: int) -> Script:
     warm: list[CommandRun] = []
     while missing := warm_runs_to_add(conditions, warm):
         for _ in range(missing):
-            warm.append(command_run_in((yield _order(conditions, RunKind.WARM, len(warm) + 1))))
+            warm.append(answer_in(CommandRun, (yield _order(conditions, RunKind.WARM, len(warm) + 1))))
     yield CycleFinished(Outcome(steady_round=None, last_round=0))
 
 

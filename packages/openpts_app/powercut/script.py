@@ -23,8 +23,8 @@ from msgspec.structs import replace
 
 from openpts.procedures.kit.ledger import Standard
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.power import CutLoad, CutPower, cut_in
-from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
+from openpts.vocabulary.power import Cut, CutLoad, CutPower
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script, answer_in
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern, ByteAmount, Duration, Step, Stimulus
 from openpts_app.powercut import PowerCutConditions
@@ -72,13 +72,9 @@ def script(conditions: PowerCutConditions, user_capacity_bytes: int) -> Script:
             number += 1
             steps = _steps(conditions, load, first=number == 1)
             apply = Apply(Phase.LOAD, number, steps)
-            cut = cut_in(
-                (
-                    yield CutPower(
-                        apply, load, enabled, conditions.load_ns, conditions.cut_command, conditions.back_ns
-                    )
-                )
-            )
+            command, back_ns = conditions.cut_command, conditions.back_ns
+            request = CutPower(apply, load, enabled, conditions.load_ns, command, back_ns)
+            cut = answer_in(Cut, (yield request))
             if cut.volatile is not enabled:
                 break
     yield CycleFinished(Outcome(None, 0))

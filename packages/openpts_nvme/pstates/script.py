@@ -23,8 +23,8 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Standard
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.power import PowerMode, SetPowerStates, power_states_in
-from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
+from openpts.vocabulary.power import PowerMode, PowerStatesSet, SetPowerStates
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script, answer_in
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import (
     AccessPattern,
@@ -67,7 +67,7 @@ def script(conditions: PowerStateConditions, user_capacity_bytes: int) -> Script
         Stimulus.of(AccessPattern.RANDOM, conditions.block_size_bytes, 100, 1, 1, part), IoCount(1)
     )
     chosen = random.Random(conditions.seed)  # noqa: S311 an order, no secret
-    answer = power_states_in((yield SetPowerStates(PowerMode.AUTONOMOUS)))
+    answer = answer_in(PowerStatesSet, (yield SetPowerStates(PowerMode.AUTONOMOUS)))
     times = [idle_ns for idle_ns in conditions.idle_times_ns for _ in range(conditions.repeats_of(idle_ns))]
     yield Apply(Phase.WAIT_STATE, AUTONOMOUS, tuple(_staircase(read, times, chosen)))
     if len(answer.states) > 1:

@@ -95,10 +95,11 @@ class Evidence(Struct, frozen=True, dict=True):
         """All complete steps, in the order in which they ran."""
         return tuple(step for step in self.run.steps if step.sample.state is StepState.COMPLETE)
 
-    @property
-    def samples(self) -> list[Sample]:
-        """What the complete steps measured."""
-        return [step.sample for step in self.steps]
+    def samples(self, *parts: Phase) -> list[Sample]:
+        """What the complete steps of these parts measured, those of all without any."""
+        if not parts:
+            return [step.sample for step in self.steps]
+        return [sample for phase in parts for sample in self.of(phase)]
 
     def of(self, phase: Phase, number: int | None = None) -> list[Sample]:
         """The complete steps of a phase, of all numbers or of one."""

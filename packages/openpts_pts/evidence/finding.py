@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 import msgspec
@@ -54,9 +55,11 @@ class Finding(msgspec.Struct, frozen=True):
         return "; ".join(filter(None, (", ".join(self.tests), self.note)))
 
 
-def met(note: str) -> Finding:
-    """Met: the record shows it."""
-    return Finding(Status.MET, note)
+# Each is made with its note: what the record shows, or why nothing does.
+met: Final = partial(Finding, Status.MET)
+not_reached: Final = partial(Finding, Status.NOT_REACHED)
+not_applicable: Final = partial(Finding, Status.NOT_APPLICABLE)
+unverified: Final = partial(Finding, Status.UNVERIFIED)
 
 
 def deviated(required: str, used: str) -> Finding:
@@ -64,24 +67,9 @@ def deviated(required: str, used: str) -> Finding:
     return Finding(Status.DEVIATED, required=required, used=used)
 
 
-def not_reached(note: str) -> Finding:
-    """The run did not get that far."""
-    return Finding(Status.NOT_REACHED, note)
-
-
-def not_applicable(note: str) -> Finding:
-    """The finding of a requirement that does not apply to the run."""
-    return Finding(Status.NOT_APPLICABLE, note)
-
-
 def built_in(tests: tuple[str, ...], note: str = "") -> Finding:
     """The finding of a requirement that ``tests`` prove; ``note`` is what the proof lacks."""
     return Finding(Status.BUILT_IN, note, tests=tests)
-
-
-def unverified(note: str) -> Finding:
-    """The finding of a requirement that can't be verified; ``note`` is the reason."""
-    return Finding(Status.UNVERIFIED, note)
 
 
 def met_if(holds: bool, required: str, used: str) -> Finding:

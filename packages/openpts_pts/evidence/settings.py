@@ -64,7 +64,7 @@ def stimuli(samples: list[Sample]) -> list[Stimulus]:
 
 def random_data(evidence: Evidence, *parts: Phase) -> Finding:
     """All writes of these parts, of all without any, were random data, fresh for each write."""
-    samples = evidence.samples if not parts else [s for phase in parts for s in evidence.of(phase)]
+    samples = evidence.samples(*parts)
     patterns = dict.fromkeys(s.data for s in stimuli(samples) if s.operations.write)
     if not patterns:
         return not_reached("nothing was written")
@@ -83,7 +83,7 @@ def demand(
 
 def demand_everywhere(evidence: Evidence, tc: int | None, qd: int | None) -> Finding:
     """All steps of the test had that TC and QD; None is any."""
-    return _demand_of(stimuli(evidence.samples), tc, qd)
+    return _demand_of(stimuli(evidence.samples()), tc, qd)
 
 
 def _demand_of(found: list[Stimulus], tc: int | None, qd: int | None) -> Finding:
@@ -101,7 +101,7 @@ def demands_text(found: list[Stimulus]) -> str:
 
 def recommended(evidence: Evidence, field: str, enterprise: int, client: int) -> Finding:
     """The TC or QD of all steps is the recommended one, though the operator may choose another."""
-    used = sorted({getattr(stimulus, field) for stimulus in stimuli(evidence.samples)})
+    used = sorted({getattr(stimulus, field) for stimulus in stimuli(evidence.samples())})
     if not used:
         return not_reached("no step was completed")
     recommended = enterprise if evidence.enterprise else client
@@ -157,13 +157,13 @@ def _uncontrollable_cache(evidence: Evidence) -> Finding:
 
 def other_data(evidence: Evidence) -> Finding:
     """Data that isn't random is an option."""
-    patterns = dict.fromkeys(s.data for s in stimuli(evidence.samples) if s.operations.write)
+    patterns = dict.fromkeys(s.data for s in stimuli(evidence.samples()) if s.operations.write)
     others = [data_text(pattern) for pattern in patterns if not isinstance(pattern, RandomData)]
     return met(", ".join(others)) if others else not_applicable("all data was random")
 
 
 def _chosen_demand(evidence: Evidence) -> Finding:
-    found = stimuli(evidence.samples)
+    found = stimuli(evidence.samples())
     return met(demands_text(found)) if found else not_reached("no step was completed")
 
 
@@ -295,7 +295,7 @@ def response_times_kept(evidence: Evidence, *parts: Phase) -> Finding:
 def _kept(
     evidence: Evidence, parts: tuple[Phase, ...], holds: Callable[[Sample], bool], required: str
 ) -> Finding:
-    samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
+    samples = evidence.samples(*parts)
     applied = [sample for sample in samples if not sample.step.is_idle]
     if not applied:
         return not_reached("no such step was completed")

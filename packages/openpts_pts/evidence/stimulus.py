@@ -83,7 +83,7 @@ def _as_ordered(
     holds: Callable[[Sample, Stimulus, int], bool],
     text: Callable[[Sample, Stimulus], str],
 ) -> Finding:
-    ran = [(sample, sample.step.stimulus) for sample in evidence.samples]
+    ran = [(sample, sample.step.stimulus) for sample in evidence.samples()]
     applied = [(sample, stimulus) for sample, stimulus in ran if stimulus is not None and sample.ios]
     if not applied:
         return not_reached("no step was completed")
@@ -102,7 +102,7 @@ def _bounded_demand(evidence: Evidence) -> Finding:
     """No interval ends with more outstanding than TC x QD."""
     outstanding = [
         (interval.in_flight, most)
-        for sample in evidence.samples
+        for sample in evidence.samples()
         if not sample.step.is_idle
         for most in [sample.step.toio]
         for interval in sample.intervals
@@ -234,7 +234,7 @@ def _two_part_preconditioning(evidence: Evidence) -> Finding:
 
 def _controlled(evidence: Evidence) -> Finding:
     """Write history by a purge, workload and data by what each step was given."""
-    found = stimuli(evidence.samples)
+    found = stimuli(evidence.samples())
     if not found:
         return not_reached("no step was completed")
     seed = evidence.manifest.conditions.seed

@@ -164,7 +164,7 @@ def minutes_kept(evidence: Evidence, phase: Phase) -> Finding:
 
 def has_cpu(evidence: Evidence, *parts: Phase) -> Finding:
     """Whether the processors' shares are in the record of the steps of these parts, of all without any."""
-    samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
+    samples = evidence.samples(*parts)
     if not samples:
         return not_reached("no such step was completed")
     without = sum(sample.cpu is None for sample in samples)

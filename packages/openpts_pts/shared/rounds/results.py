@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.latency import BUCKET_WIDTH, LatencyDistribution, ios_needed, response_times
+from openpts.analysis.latency import BUCKET_WIDTH, response_times
 from openpts.analysis.rounds import (
     CompleteRound,
     RoundsMean,
@@ -93,24 +93,15 @@ TAIL: Final = Metric[MatrixCell](
 
 
 def _tail(samples: Sequence[Sample]) -> Tail:
-    counts = [response_times([sample]).recorded_ios for sample in samples]
-    needed = ios_needed(TAIL_PERCENTILE)
+    rounds, merged = [response_times([sample]) for sample in samples], response_times(samples)
+    by_round = [found for one in rounds if (found := one.percentile_ns(TAIL_PERCENTILE)) is not None]
     return Tail(
-        by_round_ns=tuple(_percentile_ns([one]) for one in samples) if min(counts) >= needed else (),
-        merged_ns=_percentile_ns(samples) if sum(counts) >= needed else None,
-        fewest_ios=min(counts),
-        merged_ios=sum(counts),
+        by_round_ns=tuple(by_round) if len(by_round) == len(rounds) else (),
+        merged_ns=merged.percentile_ns(TAIL_PERCENTILE),
+        fewest_ios=min(one.recorded_ios for one in rounds),
+        merged_ios=merged.recorded_ios,
         spans=tuple((one.started_ns, one.elapsed_ns) for one in samples),
     )
-
-
-def _percentile_ns(samples: Sequence[Sample]) -> int:
-    """The tail of these samples' I/Os together; a bucket's upper end can't exceed the exact maximum."""
-    distribution = LatencyDistribution.merged(
-        operation.histogram for sample in samples for operation in sample.transfers if operation.ios
-    )
-    percentile_ns = distribution.percentile_ns(TAIL_PERCENTILE) or 0
-    return min(percentile_ns, max(sample.max_latency_ns or 0 for sample in samples))
 
 
 class RoundTestResults(WindowResults, frozen=True, kw_only=True):

@@ -7,12 +7,12 @@ import pytest
 from scipy import stats
 from scipy.special import lambertw
 
+from openpts.analysis.ratio import chi_square_survival
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import ActiveRange, Duration, Step, Stimulus
 from openpts.vocabulary.workload import COMPOSITE, WORKLOADS
 from openpts_pts.shared.demand.distribution import (
     chi_square_statistic,
-    chi_square_survival,
     compare_shares,
     has_shares,
     period_shares,

@@ -24,7 +24,7 @@ from tests.support.transcript import Golden
 # How fast examples come is a fact of the machine and of what else it does, and fails no test.
 settings.register_profile("at any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # A sample says the same of the same code: new examples are for all the tests.
-settings.register_profile("sample", settings.get_profile("at any speed"), derandomize=True, max_examples=40)
+settings.register_profile("sample", settings.get_profile("at any speed"), derandomize=True, max_examples=20)
 settings.load_profile("at any speed")
 
 pytest_plugins = [

@@ -66,7 +66,7 @@ def test_each_fault_has_its_place(tmp_path: Path) -> None:
         assert copy.read_bytes() != original.read_bytes()
 
 
-@pytest.mark.full_matrix
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("test", TESTS)
@@ -84,14 +84,15 @@ def test_both_say_the_same_of_a_simulated_drive(
 @pytest.mark.parametrize(
     ("test", "options"),
     [
-        (
+        pytest.param(
             "iops",
             ["--short", "--read-pcts", "100,0", "--block-sizes", "64KiB,4KiB", "--tracking", "RND 4KiB RW0"],
+            marks=pytest.mark.slow,
         ),
         ("lat", ["--short"]),
         ("tp", ["--short"]),
-        ("wsat", ["--short"]),
-        ("xsr", ["--group-seconds", "1200,1200,1200"]),
+        pytest.param("wsat", ["--short"], marks=pytest.mark.slow),
+        pytest.param("xsr", ["--group-seconds", "1200,1200,1200"], marks=pytest.mark.slow),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -127,7 +128,7 @@ def test_both_find_the_round_of_a_drive_that_follows_a_script(
     assert (steady["round"] if steady["reached"] else None) == steady_round
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("first", [1, 51, 101, 151])
 def test_both_say_the_same_of_drawn_runs(program: Path, first: int) -> None:
     found = [(seed, said["differences"]) for seed, said in differing(program, range(first, first + 50))]
@@ -205,7 +206,7 @@ def look(program: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
 SOME = (FAULTS[0], FAULTS[13], FAULTS[15])
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("fault", SOME, ids=lambda fault: f"{Path(fault.file).stem}: {fault.new}")
 def test_a_planted_fault_is_found(program: Path, tmp_path: Path, fault: Fault) -> None:
     assert list(missed([fault], program, tmp_path, runs=4)) == []

@@ -18,7 +18,7 @@ from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_pts.dirth import DemandIntensityConditions
 from tests.support.oracle_presets import write_oracle
-from tests.support.whole_tests import classes, run_whole
+from tests.support.whole_tests import run_whole
 
 parquet = pytest.importorskip("pyarrow.parquet")
 
@@ -46,8 +46,9 @@ def lengths_min(run: Run, phase: Phase) -> list[int]:
 
 
 @pytest.mark.proves("PTS-CBW-12..27", "PTS-CBW-36..42", "PTS-DIRTH-05..19", "PTS-DIRTH-28..34")
-@pytest.mark.parametrize("drive_class", classes(sampled=DriveClass.CLIENT))
-@pytest.mark.parametrize("test", ["cbw", pytest.param("dirth", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+@pytest.mark.parametrize("test", ["cbw", "dirth"])
 def test_at_full_length(tmp_path: Path, test: str, drive_class: DriveClass) -> None:
     run = run_whole(test, drive_class, tmp_path / "run", target=TARGETS[drive_class])
     assert not run.manifest.shortened

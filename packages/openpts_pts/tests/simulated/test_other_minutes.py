@@ -86,7 +86,7 @@ def test_a_pace_that_repeats_every_30_minutes_is_told(tmp_path: Path, test: str)
     assert f"the tracked minutes average {pace:.0f} IOPS" in sentence
 
 
-@pytest.mark.parametrize("test", ["wsat", "hir"])
+@pytest.mark.parametrize("test", ["wsat", pytest.param("hir", marks=pytest.mark.slow)])
 def test_a_level_pace_is_not(tmp_path: Path, test: str) -> None:
     run = run_of(tmp_path, test, [20.0])
     assert other_minutes(run)["agree"] is True

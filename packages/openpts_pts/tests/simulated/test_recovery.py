@@ -10,7 +10,7 @@ from openpts.report.sources import default_date
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import Phase, StepState
-from tests.support.whole_tests import DRIVES, classes, run_whole
+from tests.support.whole_tests import DRIVES, run_whole
 
 HOUR_NS = 3600 * NS_PER_S
 # Of the hours of sequential writes a scale of 1:67 takes half of the computing that 1:11 does.
@@ -45,7 +45,8 @@ def test_host_idle_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
 
 
 @pytest.mark.proves("PTS-XSR-01", "PTS-XSR-07", "PTS-XSR-10", "PTS-XSR-13", "PTS-XSR-18..23")
-@pytest.mark.parametrize("drive_class", classes(sampled=DriveClass.CLIENT))
+@pytest.mark.slow
+@pytest.mark.parametrize("drive_class", DriveClass)
 def test_cross_stimulus_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("xsr", drive_class, tmp_path / "run", target=XSR_DRIVES[drive_class])
     assert not run.manifest.shortened

@@ -13,11 +13,11 @@ from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import Phase, StepState
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
-from tests.support.whole_tests import run_whole
+from tests.support.whole_tests import classes, run_whole
 
 
 @pytest.mark.proves("PTS-TP-01..13", "PTS-TP-16")
-@pytest.mark.parametrize("drive_class", list(DriveClass))
+@pytest.mark.parametrize("drive_class", classes(sampled=DriveClass.ENTERPRISE))
 def test_two_cycles_of_known_sequence(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("tp", drive_class, tmp_path / "run")
     target = run.manifest.target

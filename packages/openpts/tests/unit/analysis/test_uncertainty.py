@@ -267,6 +267,7 @@ def tails(rng: np.random.Generator, ios: int, noise: float) -> list[tuple[int, i
     return found
 
 
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 @pytest.mark.parametrize("percentile", [99.99, 99.999])
 def test_a_percentile_lies_between_its_order_statistics(noise, percentile) -> None:
@@ -334,6 +335,7 @@ COURSES = {
 }
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("time_s", [0, 60])
 @pytest.mark.parametrize("course", COURSES)
 def test_around_a_course_the_mean_is_held_and_not_lost_in_the_course(course, time_s) -> None:
@@ -362,6 +364,7 @@ def test_what_stands_out_in_a_course_counts() -> None:
     assert of_course(rates).expanded == pytest.approx(of_rates(rates).expanded, rel=0.35)
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize(("noise", "time_min"), [(0.02, 0), (0.02, 3), (0.02, 10)])
 @pytest.mark.parametrize("lost", [0, 1, 2, 4, 8, 100])
 def test_where_a_minute_has_what_the_next_lacks_the_mean_is_held(

@@ -11,7 +11,7 @@ import pytest
 
 from tests.lab.machine import in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 GUEST = """
 import json, sys

@@ -13,7 +13,7 @@ import pytest
 from openpts.record.reader import read_run
 from tests.lab.machine import in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 DRIVES = (
     "--nvme",

@@ -25,6 +25,16 @@ SMART_LOG_BYTES: Final = 512
 _ZERO_CELSIUS_K: Final = 273
 
 
+class _Bit:
+    """Whether a controller has a bit of one of its fields."""
+
+    def __init__(self, field: str, number: int) -> None:
+        self._field, self._number = field, number
+
+    def __get__(self, controller: "NvmeController", _owner: type) -> bool:
+        return bool(getattr(controller, self._field) >> self._number & 1)
+
+
 class NvmeController(Struct, frozen=True):
     """What a controller says about itself; the numbers are fields of Identify Controller by their names.
 
@@ -62,40 +72,13 @@ class NvmeController(Struct, frozen=True):
             return None
         return f"{major}.{minor}.{patch}" if patch else f"{major}.{minor}"
 
-    @property
-    def has_volatile_write_cache(self) -> bool:
-        """Bit 0 of VWC."""
-        return bool(self.vwc & 1)
-
-    @property
-    def manages_namespaces(self) -> bool:
-        """Bit 3 of OACS: Namespace Management, which drives for data centers have."""
-        return bool(self.oacs & 1 << 3)
-
-    @property
-    def tests_itself(self) -> bool:
-        """Bit 4 of OACS: the Device Self-test command."""
-        return bool(self.oacs & 1 << 4)
-
-    @property
-    def has_security(self) -> bool:
-        """Bit 0 of OACS: the Security Send and Receive commands."""
-        return bool(self.oacs & 1 << 0)
-
-    @property
-    def has_uuid_list(self) -> bool:
-        """Bit 9 of CTRATT: pages of several vendors under one number are distinguished by UUIDs."""
-        return bool(self.ctratt & 1 << 9)
-
-    @property
-    def has_flexible_placement(self) -> bool:
-        """Bit 19 of CTRATT: Flexible Data Placement."""
-        return bool(self.ctratt & 1 << 19)
-
-    @property
-    def measures_power(self) -> bool:
-        """Bit 21 of CTRATT: the Power Measurement feature and its log."""
-        return bool(self.ctratt & 1 << 21)
+    has_volatile_write_cache = _Bit("vwc", 0)
+    manages_namespaces = _Bit("oacs", 3)  # Namespace Management, which drives for data centers have
+    tests_itself = _Bit("oacs", 4)  # Device Self-test
+    has_security = _Bit("oacs", 0)  # Security Send and Receive
+    has_uuid_list = _Bit("ctratt", 9)  # pages of several vendors under one number are distinguished by UUIDs
+    has_flexible_placement = _Bit("ctratt", 19)
+    measures_power = _Bit("ctratt", 21)  # the Power Measurement feature and its log
 
     @property
     def temperature_limits_c(self) -> dict[str, float]:
@@ -153,15 +136,9 @@ def parse_identify_controller(data: bytes) -> NvmeController:
         name: int.from_bytes(data[start : start + length], "little")
         for name, (start, length) in _CONTROLLER_FIELDS.items()
     }
-    return NvmeController(**fields, sn=_text(data[4:24]))
+    # ASCII, padded with blanks; firmware puts other bytes there too
+    return NvmeController(**fields, sn=printable(data[4:24].decode("ascii", errors="replace")))
 
-
-def _text(data: bytes) -> str:
-    """ASCII, padded with blanks; firmware puts other bytes there too."""
-    return printable(data.decode("ascii", errors="replace"))
-
-
-IDENTIFY_NAMESPACE_BYTES: Final = 4096
 
 _NSFEAT_AT, _FLBAS_AT, _DPS_AT, _DLFEAT_AT = 24, 26, 29, 33
 _NAWUPF_AT: Final = 36
@@ -197,8 +174,8 @@ class NvmeNamespace(Struct, frozen=True):
     @classmethod
     def parse(cls, data: bytes) -> "NvmeNamespace":
         """Pick the fields out of what Identify Namespace returned. Raises ValueError if that is nonsense."""
-        if len(data) != IDENTIFY_NAMESPACE_BYTES:
-            raise ValueError(f"Identify Namespace has {IDENTIFY_NAMESPACE_BYTES} bytes, not {len(data)}")
+        if len(data) != IDENTIFY_BYTES:
+            raise ValueError(f"Identify Namespace has {IDENTIFY_BYTES} bytes, not {len(data)}")
         nsze, ncap, nuse = struct.unpack_from("<QQQ", data, 0)
         nawupf, _, _, nabo, nabspf = struct.unpack_from("<5H", data, _NAWUPF_AT)
         flbas, dps = data[_FLBAS_AT], data[_DPS_AT]
@@ -287,20 +264,36 @@ def identify_controller(fd: int) -> NvmeController:
 
 def identify_controller_data(fd: int) -> bytes:
     """The Identify Controller data structure, as it is. Raises NvmeCommandError."""
-    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
-    return buffer.raw
+    return _command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, read_bytes=IDENTIFY_BYTES)[1]
 
 
 def identify_namespace(fd: int, nsid: int) -> bytes:
     """The Identify Namespace data structure of one namespace, as it is. Raises NvmeCommandError."""
-    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _command(fd, _IDENTIFY, _IDENTIFY_NAMESPACE, buffer, nsid=nsid)
-    return buffer.raw
+    return _command(fd, _IDENTIFY, _IDENTIFY_NAMESPACE, read_bytes=IDENTIFY_BYTES, nsid=nsid)[1]
+
+
+def identify_uuid_list(fd: int) -> bytes:
+    """The UUID List, which distinguishes the log pages of vendors. Raises NvmeCommandError."""
+    return _command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, read_bytes=IDENTIFY_BYTES)[1]
+
+
+def allocated_namespaces(fd: int) -> tuple[int, ...]:
+    """NSIDs of all namespaces of the NVM subsystem, attached to whatever controller or to none, by number.
+
+    What has Namespace Management (bit 3 of OACS) has this list. Raises NvmeCommandError.
+    """
+    found: list[int] = []
+    while True:
+        above = found[-1] if found else 0
+        _, data = _command(fd, _IDENTIFY, _IDENTIFY_ALLOCATED, read_bytes=IDENTIFY_BYTES, nsid=above)
+        page = [nsid for nsid in _NSIDS.unpack(data) if nsid > above]
+        found += page
+        if len(page) < IDENTIFY_BYTES // 4:
+            return tuple(found)
 
 
 def namespace_id(fd: int) -> int:
-    """The NSID of an open NVMe block device. Raises NvmeCommandError."""
+    """The NSID of an open NVMe device. Raises NvmeCommandError."""
     try:
         return fcntl.ioctl(fd, _NVME_IOCTL_ID)
     except OSError as error:
@@ -312,40 +305,15 @@ def handle_status(fd: int, nsid: int) -> bytes:
 
     I/O Management Receive reads it. Raises NvmeCommandError.
     """
-    buffer = ctypes.create_string_buffer(_HANDLE_STATUS_BYTES)
-    _command(
+    return _command(
         fd,
         _IO_MANAGEMENT_RECEIVE,
         _HANDLE_STATUS,
-        buffer,
+        read_bytes=_HANDLE_STATUS_BYTES,
         cdw11=_HANDLE_STATUS_BYTES // 4 - 1,
         nsid=nsid,
         request=_NVME_IOCTL_IO_CMD,
-    )
-    return buffer.raw
-
-
-def allocated_namespaces(fd: int) -> tuple[int, ...]:
-    """NSIDs of all namespaces of the NVM subsystem, attached to whatever controller or to none, by number.
-
-    What has Namespace Management (bit 3 of OACS) has this list. Raises NvmeCommandError.
-    """
-    found: list[int] = []
-    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    while True:
-        above = found[-1] if found else 0
-        _command(fd, _IDENTIFY, _IDENTIFY_ALLOCATED, buffer, nsid=above)
-        page = [nsid for nsid in _NSIDS.unpack(buffer.raw) if nsid > above]
-        found += page
-        if len(page) < IDENTIFY_BYTES // 4:
-            return tuple(found)
-
-
-def identify_uuid_list(fd: int) -> bytes:
-    """The UUID List, which distinguishes the log pages of vendors. Raises NvmeCommandError."""
-    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
-    _command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, buffer)
-    return buffer.raw
+    )[1]
 
 
 def read_smart_log(fd: int) -> bytes:
@@ -370,21 +338,19 @@ def read_log(
     the group that a log of placement is of. ``retain_events`` leaves the log's event, and telemetry data that
     wait for a reader, to others.
     """
-    buffer = ctypes.create_string_buffer(length)
     dwords = length // 4 - 1
-    _command(
+    return _command(
         fd,
         _GET_LOG_PAGE,
         page | retain_events << 15 | (dwords & 0xFFFF) << 16,
-        buffer,
+        read_bytes=length,
         cdw11=dwords >> 16 | endurance_group << 16,
         cdw12=offset & 0xFFFFFFFF,
         cdw13=offset >> 32,
         cdw14=uuid_index,
         nsid=_ALL_NAMESPACES,
         timeout_ms=timeout_ms,
-    )
-    return buffer.raw
+    )[1]
 
 
 def get_feature(
@@ -394,10 +360,8 @@ def get_feature(
 
     Raises NvmeCommandError.
     """
-    buffer = ctypes.create_string_buffer(data_bytes) if data_bytes else None
     cdw10 = feature | select << 8
-    value = _command(fd, _GET_FEATURES, cdw10, buffer, cdw11=cdw11, cdw14=uuid_index)
-    return value, buffer.raw if buffer is not None else b""
+    return _command(fd, _GET_FEATURES, cdw10, read_bytes=data_bytes, cdw11=cdw11, cdw14=uuid_index)
 
 
 def set_feature(fd: int, feature: int, value: int, *, data: bytes = b"", uuid_index: int = 0) -> int:
@@ -406,15 +370,13 @@ def set_feature(fd: int, feature: int, value: int, *, data: bytes = b"", uuid_in
     ``fd`` is a target that the guard has opened, or one opened for reading to restore what a run has
     changed: no block is written. Raises NvmeCommandError.
     """
-    buffer = ctypes.create_string_buffer(data, len(data)) if data else None
-    return _command(fd, _SET_FEATURES, feature, buffer, cdw11=value, cdw14=uuid_index)
+    return _command(fd, _SET_FEATURES, feature, data=data, cdw11=value, cdw14=uuid_index)[0]
 
 
 def security_receive(fd: int, protocol: int, specific: int, length: int) -> bytes:
     """What the controller has to say by a security protocol (SECP, SPSP). Raises NvmeCommandError."""
-    buffer = ctypes.create_string_buffer(length)
-    _command(fd, _SECURITY_RECEIVE, protocol << 24 | specific << 8, buffer, cdw11=length)
-    return buffer.raw
+    cdw10 = protocol << 24 | specific << 8
+    return _command(fd, _SECURITY_RECEIVE, cdw10, read_bytes=length, cdw11=length)[1]
 
 
 def volatile_write_cache_enabled(fd: int) -> bool:
@@ -423,11 +385,7 @@ def volatile_write_cache_enabled(fd: int) -> bool:
 
 
 def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
-    """Set feature 06h until the controller's next reset; of all its namespaces. Raises NvmeCommandError.
-
-    ``fd`` is a target that the guard has opened, or one opened for reading to restore what a run
-    has changed: no block is written.
-    """
+    """Set feature 06h of all the controller's namespaces, as set_feature does. Raises NvmeCommandError."""
     set_feature(fd, _VOLATILE_WRITE_CACHE, int(enabled))
 
 
@@ -446,23 +404,29 @@ def send_admin(
     ``dwords``: CDW10 on, ``data`` is for the drive. What changes a drive needs an ``fd`` that the guard
     has opened. Raises OSError if the kernel doesn't let it through or the drive is gone.
     """
-    buffer = ctypes.create_string_buffer(data, len(data)) if data else ctypes.create_string_buffer(read_bytes)
-    address, length = (ctypes.addressof(buffer), len(buffer)) if len(buffer) else (0, 0)
+    buffer, address = _buffer(data, read_bytes)
     dwords = (*dwords, *(0,) * (6 - len(dwords)))
     command = bytearray(
-        _COMMAND64.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, *dwords, timeout_ms, 0, 0)
+        _COMMAND64.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, len(buffer), *dwords, timeout_ms, 0, 0)
     )
     status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN64_CMD, command, True) & 0x7FF
     result: int = struct.unpack_from("<Q", command, _COMMAND64.size - 8)[0]
-    return status, result, buffer.raw[:read_bytes] if read_bytes else b""
+    return status, result, buffer.raw[:read_bytes]
+
+
+def _buffer(data: bytes, read_bytes: int) -> tuple["ctypes.Array[ctypes.c_char]", int]:
+    """Memory with the data of a command, or for those that it reads, and its address, 0 without data."""
+    buffer = ctypes.create_string_buffer(data, len(data) or read_bytes)
+    return buffer, ctypes.addressof(buffer) if len(buffer) else 0
 
 
 def _command(
     fd: int,
     opcode: int,
     cdw10: int,
-    buffer: "ctypes.Array[ctypes.c_char] | None",
     *,
+    read_bytes: int = 0,
+    data: bytes = b"",
     cdw11: int = 0,
     cdw12: int = 0,
     cdw13: int = 0,
@@ -470,12 +434,12 @@ def _command(
     nsid: int = 0,
     timeout_ms: int = _TIMEOUT_MS,
     request: int = _NVME_IOCTL_ADMIN_CMD,
-) -> int:
-    """Send a command that returns data or has none, and return dword 0 of its completion."""
-    address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
+) -> tuple[int, bytes]:
+    """Send a command; dword 0 of its completion, and the data that it read. Raises NvmeCommandError."""
+    buffer, address = _buffer(data, read_bytes)
     dwords = (cdw10, cdw11, cdw12, cdw13, cdw14, 0)
     command = bytearray(
-        _COMMAND.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, *dwords, timeout_ms, 0)
+        _COMMAND.pack(opcode, 0, 0, nsid, 0, 0, 0, address, 0, len(buffer), *dwords, timeout_ms, 0)
     )
     try:
         status = fcntl.ioctl(fd, request, command, True)
@@ -483,12 +447,7 @@ def _command(
         raise NvmeCommandError(error.strerror) from error
     if status != 0:
         raise NvmeStatusError(f"NVMe status {status:#x}")
-    result: int = struct.unpack_from("<I", command, _COMMAND.size - 4)[0]
-    return result
-
-
-# <linux/nvme_ioctl.h>: the namespace's number is the call's own answer
-_NAMESPACE_ID_IOCTL: Final = 0x4E40
+    return struct.unpack_from("<I", command, _COMMAND.size - 4)[0], buffer.raw[:read_bytes]
 
 
 @contextmanager
@@ -504,31 +463,22 @@ def open_nvme_generic(target: OpenTarget) -> Iterator[int]:
         raise TargetError(
             f"{target.facts.name} is not an NVMe namespace, so it takes no passthrough commands"
         )
-    descriptor = _open_like(target.fd, device)
+    name = device.name.replace("nvme", "ng", 1)
+    node, rights = device.roots.dev / name, fcntl.fcntl(target.fd, fcntl.F_GETFL) & os.O_ACCMODE
+    with failing_as(TargetError, f"{node} can't be opened", "--io-path io_uring needs no such device"):
+        descriptor = os.open(node, rights | os.O_CLOEXEC)
     try:
-        _check_same_namespace(descriptor, device)
+        _check_same_namespace(descriptor, name, device)
         yield descriptor
     finally:
         os.close(descriptor)
 
 
-def _generic_name(device: BlockDevice) -> str:
-    return "ng" + device.name.removeprefix("nvme")
-
-
-def _open_like(held: int, device: BlockDevice) -> int:
-    rights = fcntl.fcntl(held, fcntl.F_GETFL) & os.O_ACCMODE
-    node = device.roots.dev / _generic_name(device)
-    with failing_as(TargetError, f"{node} can't be opened", "--io-path io_uring needs no such device"):
-        return os.open(node, rights | os.O_CLOEXEC)
-
-
-def _check_same_namespace(descriptor: int, device: BlockDevice) -> None:
-    name = _generic_name(device)
+def _check_same_namespace(descriptor: int, name: str, device: BlockDevice) -> None:
     folder = (device.roots.sys / "class/nvme-generic" / name).resolve()
     same_node = read_text(folder / "dev") == number_text(os.fstat(descriptor).st_rdev)
     same_parent = folder.parent == device.folder.parent
-    with failing_as(TargetError, f"can't read the namespace ID of {name}"):
-        same_number = fcntl.ioctl(descriptor, _NAMESPACE_ID_IOCTL) == device.integer("nsid")
+    with failing_as(TargetError, f"can't read the namespace ID of {name}", of=NvmeCommandError):
+        same_number = namespace_id(descriptor) == device.integer("nsid")
     if not (same_node and same_parent and same_number):
         raise TargetError(f"{name} is not the namespace of {device.name}")

@@ -6,8 +6,8 @@ test can hand in a made-up machine. Nothing here writes.
 
 import os
 import re
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -58,6 +58,15 @@ def printable(text: str) -> str:
 def boot_id(roots: "SystemRoots") -> str:
     """What tells this boot of the machine from all others; empty where the kernel does not say."""
     return read_text(roots.proc / "sys/kernel/random/boot_id") or ""
+
+
+@contextmanager
+def closed_at_end(fd: int) -> Iterator[int]:
+    """An open descriptor, closed at the end of the block."""
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def read_text(path: Path) -> str | None:

@@ -21,7 +21,7 @@ from openpts.device.block_device import BlockDevice, DeviceKind, device_of_mount
 from openpts.device.link import hardware_folder, nvme_controller_folder, pci_functions, pcie_link
 from openpts.device.nvme_admin import NvmeCommandError, NvmeController, identify_controller
 from openpts.device.nvme_subsystem import NvmeSubsystem
-from openpts.system_files import Mount, SystemRoots, pci_name, printable, read_text
+from openpts.system_files import Mount, SystemRoots, closed_at_end, pci_name, printable, read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import ROTATIONAL, SOLID_STATE, Fact, Facts, TargetFacts, TargetKind
 
@@ -182,15 +182,12 @@ def identified_controller(device: BlockDevice) -> tuple[NvmeController | None, s
     if device.kind is not DeviceKind.NVME:
         return None, "not an NVMe drive"
     try:
-        fd = os.open(device.node, os.O_RDONLY | os.O_CLOEXEC)
+        with closed_at_end(os.open(device.node, os.O_RDONLY | os.O_CLOEXEC)) as fd:
+            return identify_controller(fd), "NVMe Identify Controller"
     except OSError as error:
         return None, f"{device.node} can't be opened: {error.strerror}"
-    try:
-        return identify_controller(fd), "NVMe Identify Controller"
     except NvmeCommandError as error:
         return None, f"NVMe Identify Controller failed: {error}"
-    finally:
-        os.close(fd)
 
 
 def _manufacturer(device: BlockDevice, roots: SystemRoots) -> Fact:

@@ -8,14 +8,14 @@ import errno
 import fcntl
 import os
 import struct
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, number_text
+from openpts.system_files import closed_at_end
 
 # <linux/fs.h>, the same on all 64-bit platforms with the generic ioctl numbers (x86-64, arm64, riscv64)
 _BLKROGET: Final = 0x125E
@@ -44,8 +44,7 @@ _AT_EMPTY_PATH: Final = 0x1000
 _AT_STATX_DONT_SYNC: Final = 0x4000
 _STATX_BASIC_STATS: Final = 0x7FF
 _STATX_BTIME: Final = 0x800
-_STATX_MODE_AT: Final = 28
-_STATX_INODE_AT: Final = 32
+_STATX_MODE_AT: Final = 28  # and the inode behind it
 _STATX_BTIME_AT: Final = 80
 _STATX_DEVICE_NUMBERS_AT: Final = 128
 _STATX_DIOALIGN: Final = 0x2000
@@ -123,30 +122,37 @@ def _fallocate(fd: int, mode: int, length_bytes: int, offset_bytes: int = 0) -> 
             raise OSError(code, os.strerror(code))
 
 
-def direct_io_alignment_bytes(fd: int) -> int | None:
-    """What offsets of direct I/O on this file must be multiples of, as statx tells; 0 means no direct I/O.
-
-    None where the kernel (before 6.1), the C library or the file system doesn't tell.
-    """
-    if not hasattr(_LIBC, "statx"):
-        return None
+def _statx(fd: int, name: bytes, flags: int, mask: int) -> bytes | None:
+    """struct statx; None where the kernel refuses, or the C library doesn't have the call."""
     answer = ctypes.create_string_buffer(_STATX_BYTES)
-    if _LIBC.statx(fd, b"", _AT_EMPTY_PATH, _STATX_DIOALIGN, answer) != 0:
+    if not hasattr(_LIBC, "statx") or _LIBC.statx(fd, name, flags, mask, answer) != 0:
         return None
-    reported = int.from_bytes(answer.raw[:4], "little")
-    if not reported & _STATX_DIOALIGN:
+    return answer.raw
+
+
+def _has(answer: bytes | None, field: int) -> TypeGuard[bytes]:
+    return answer is not None and bool(int.from_bytes(answer[:4], "little") & field)
+
+
+def direct_io_alignment_bytes(fd: int) -> int | None:
+    """What offsets of direct I/O on this file must be multiples of, as statx reports; 0 means no direct I/O.
+
+    None where the kernel (before 6.1), the C library or the file system doesn't report it.
+    """
+    answer = _statx(fd, b"", _AT_EMPTY_PATH, _STATX_DIOALIGN)
+    if not _has(answer, _STATX_DIOALIGN):
         return None
-    return int.from_bytes(answer.raw[_STATX_DIO_OFFSET_ALIGN_AT : _STATX_DIO_OFFSET_ALIGN_AT + 4], "little")
+    (alignment_bytes,) = struct.unpack_from("=I", answer, _STATX_DIO_OFFSET_ALIGN_AT)
+    return int(alignment_bytes)
 
 
 def born_ns(fd: int) -> int:
     """When a file was made, in ns since the epoch; 0 where the file system doesn't keep that."""
-    answer = ctypes.create_string_buffer(_STATX_BYTES)
-    if not hasattr(_LIBC, "statx") or _LIBC.statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME, answer) != 0:
+    answer = _statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME)
+    if not _has(answer, _STATX_BTIME):
         return 0
-    seconds, nanoseconds = struct.unpack_from("=qI", answer.raw, _STATX_BTIME_AT)
-    is_told = int.from_bytes(answer.raw[:4], "little") & _STATX_BTIME
-    return int(seconds) * 10**9 + int(nanoseconds) if is_told else 0
+    seconds, nanoseconds = struct.unpack_from("=qI", answer, _STATX_BTIME_AT)
+    return int(seconds) * 10**9 + int(nanoseconds)
 
 
 # <asm/unistd.h>; <linux/kcmp.h>
@@ -174,17 +180,13 @@ class NodeStatus(Struct, frozen=True):
 def node_status(path: Path) -> NodeStatus | None:
     """As os.stat, but from what the kernel has in memory: a server that is gone blocks nothing.
 
-    None where nothing can be looked at, or the C library has no statx.
+    None where nothing can be seen, or the C library has no statx.
     """
-    if not hasattr(_LIBC, "statx"):
+    answer = _statx(_AT_FDCWD, os.fsencode(path), _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS)
+    if answer is None:
         return None
-    answer = ctypes.create_string_buffer(_STATX_BYTES)
-    name = os.fsencode(path)
-    if _LIBC.statx(_AT_FDCWD, name, _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS, answer) != 0:
-        return None
-    (mode,) = struct.unpack_from("=H", answer.raw, _STATX_MODE_AT)
-    (inode,) = struct.unpack_from("=Q", answer.raw, _STATX_INODE_AT)
-    major, minor, on_major, on_minor = struct.unpack_from("=4I", answer.raw, _STATX_DEVICE_NUMBERS_AT)
+    mode, inode = struct.unpack_from("=H2xQ", answer, _STATX_MODE_AT)
+    major, minor, on_major, on_minor = struct.unpack_from("=4I", answer, _STATX_DEVICE_NUMBERS_AT)
     return NodeStatus(mode, f"{major}:{minor}", (f"{on_major}:{on_minor}", inode))
 
 
@@ -201,25 +203,15 @@ def loop_backing(node: Path) -> LoopBacking | None:
     None where the device can't be asked, or has nothing below it.
     """
     try:
-        fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with closed_at_end(os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)) as fd:
+            answer = fcntl.ioctl(fd, _LOOP_GET_STATUS64, bytes(_LOOP_INFO64_BYTES))
     except OSError:
         return None
-    try:
-        answer = fcntl.ioctl(fd, _LOOP_GET_STATUS64, bytes(_LOOP_INFO64_BYTES))
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
     # the kernel's encoding of a device number is that of the C library
     file_system, inode, device = struct.unpack_from("=QQQ", answer)
     return LoopBacking((number_text(file_system), inode), number_text(device) if device else None)
 
 
-@contextmanager
-def open_to_ask(device: BlockDevice) -> Iterator[int]:
+def open_to_ask(device: BlockDevice) -> AbstractContextManager[int]:
     """A descriptor on which commands may be sent that ask. Raises OSError if it can't be had."""
-    fd = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        yield fd
-    finally:
-        os.close(fd)
+    return closed_at_end(os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))

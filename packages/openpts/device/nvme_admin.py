@@ -16,7 +16,7 @@ from msgspec import Struct
 from openpts.device.block_device import BlockDevice, DeviceKind, number_text
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError, failing_as
-from openpts.system_files import printable, read_text
+from openpts.system_files import closed_at_end, printable, read_text
 
 IDENTIFY_BYTES: Final = 4096
 SMART_LOG_BYTES: Final = 512
@@ -467,11 +467,9 @@ def open_nvme_generic(target: OpenTarget) -> Iterator[int]:
     node, rights = device.roots.dev / name, fcntl.fcntl(target.fd, fcntl.F_GETFL) & os.O_ACCMODE
     with failing_as(TargetError, f"{node} can't be opened", "--io-path io_uring needs no such device"):
         descriptor = os.open(node, rights | os.O_CLOEXEC)
-    try:
+    with closed_at_end(descriptor):
         _check_same_namespace(descriptor, name, device)
         yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _check_same_namespace(descriptor: int, name: str, device: BlockDevice) -> None:

@@ -29,7 +29,7 @@ from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, JournalError
 from openpts.journal_lock import JournalSnapshot, journal_lock, turn_if_possible
 from openpts.programs import ProgramRunner
-from openpts.system_files import SystemRoots
+from openpts.system_files import SystemRoots, closed_at_end
 from openpts.vocabulary.facts import FILE_CACHE, WriteCacheReport
 
 ENABLED: Final = "WCE"
@@ -300,11 +300,8 @@ def _put_back(fd: int, device: BlockDevice, found: Mapping[str, str]) -> None:
 
 def _write_attribute(device: BlockDevice, attribute: str, text: str) -> None:
     """Write to sysfs, as ``echo`` does: nothing is created. Raises OSError."""
-    fd = os.open(device.folder / attribute, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-    try:
+    with closed_at_end(os.open(device.folder / attribute, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)) as fd:
         os.write(fd, text.encode())
-    finally:
-        os.close(fd)
 
 
 def _reason(error: Exception) -> str:

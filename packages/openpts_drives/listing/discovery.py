@@ -21,9 +21,10 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, whole_drives
+from openpts.device.guard.claims import Usage
 from openpts.device.guard.guard import GuardVerdict, check_drive, settled
 from openpts.device.guard.rules import SECURITY_RULE, SIGNATURE_RULE, quiet_refusals, recorded_signatures
-from openpts.device.guard.usage import Usage, at_work, read_usage
+from openpts.device.guard.usage import at_work, read_usage
 from openpts.device.identity import Media, drive_facts, identified_controller, media
 from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import capabilities

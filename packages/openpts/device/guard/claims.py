@@ -1,9 +1,9 @@
-"""One use of a device or a file, and the nodes that other processes have open or mapped."""
+"""Uses of devices and files, and the nodes that other processes have open or mapped."""
 
 import os
 import re
 import stat
-from collections.abc import Iterator, Set
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
@@ -12,10 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.kernel_calls import Inode, NodeStatus, node_status, share_open_files
+from openpts.device.kernel_calls import Inode, node_status, share_open_files
 from openpts.device.nvme_subsystem import namespace_behind, namespaces_of
 from openpts.errors import TargetError
-from openpts.ownership import NO_OWNER, owned_name, owner_behind
+from openpts.ownership import NO_OWNER, file_name, owned_name, owner_behind
 from openpts.system_files import SystemRoots, printable, read_lines, read_text, unescape_octal
 
 
@@ -121,40 +121,6 @@ def claim_of_path(kind: ClaimKind, path: str, text: str, roots: SystemRoots) -> 
     return Claim(kind, text, inode=status.inode, path=Path(os.path.realpath(local)))
 
 
-Listed = tuple[bytes, bytes, bytes]
-"""Device, inode and path of a mapped file, as the kernel's list has them."""
-
-
-class MappedFile(Struct, frozen=True):
-    """A file or node that is mapped. ``link`` leads to it; ``inode`` is what the kernel's list says of it.
-
-    The list knows a file system by the number of its super block, which on btrfs is not that of stat.
-    """
-
-    link: Path
-    inode: Inode
-    listed: Listed
-
-
-def _mappings(process: Path, unrelated: Set[Listed]) -> Iterator[MappedFile]:
-    """One for each file that a process, by its folder in /proc, has mapped, but ``unrelated`` ones.
-
-    Raises OSError.
-    """
-    seen = set()
-    # ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH, numbers but the inode's in hexadecimal
-    for line in (process / "maps").read_bytes().split(b"\n"):
-        addresses, *_, device, inode, path = (*line.split(None, 5), *6 * (b"",))[:6]
-        listed = (device, inode, path)
-        if inode in {b"", b"0"} or listed in seen or listed in unrelated:
-            continue
-        seen.add(listed)
-        first, end = (int(address, 16) for address in addresses.split(b"-"))
-        major, minor = (int(number, 16) for number in device.split(b":"))
-        link = process / f"map_files/{first:x}-{end:x}"
-        yield MappedFile(link, (f"{major}:{minor}", int(inode)), listed)
-
-
 _CONTROLLER: Final = re.compile(r"nvme[0-9]+")
 _GENERIC: Final = re.compile(r"ng[0-9]+(c[0-9]+)?n[0-9]+")
 # the number of the machine's own PID namespace, a constant of the kernel's interface (PROC_PID_INIT_INO)
@@ -170,21 +136,41 @@ _UDEV_PROGRAM: Final = re.compile(
 _REGISTERED: Final = re.compile(r"\s*\d+: (/.*)")
 
 
-class OpenNodes(Struct, frozen=True):
-    """``secretive``: processes, as one names them in a sentence, that don't show what they have open."""
+class Usage(Struct, frozen=True):
+    """All claims at one moment. ``secretive``: processes that don't show what they have open."""
 
     claims: tuple[Claim, ...]
-    secretive: tuple[str, ...]
+    secretive: tuple[str, ...] = ()
+
+    def of_device(self, kind: ClaimKind, device: BlockDevice) -> str | None:
+        """First use of that kind of the disk or of one of its partitions, as a sentence; None if unused."""
+        for part in (device, *device.partitions):
+            for claim in self.claims:
+                if claim.kind is kind and claim.concerns(part):
+                    return f"{claim.node or part.node} {claim.text}"
+        return None
+
+    def of_file(self, kind: ClaimKind, file: NamedFile) -> str | None:
+        """First use of that kind of a regular file, by whatever name, as a sentence; None if unused."""
+        for claim in self.claims:
+            if claim.kind is kind and claim.is_of(file):
+                return f"{file.path} {claim.text}"
+        return None
+
+    def owner_of(self, name: str) -> str | None:
+        """The run that has claimed a target by this name, as the end of a sentence; None if there is none."""
+        texts = [claim.text for claim in self.claims if claim.owned == file_name(name)]
+        return min(texts, key=len, default=None)  # the owner itself before programs that it has started
 
 
-def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
+def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> Usage:
     """All nodes of drives, and those of ``files``, that other processes than this one have open or mapped.
 
-    udev looks into every device that was just closed and is gone a moment later: it doesn't count.
+    udev reads every device that was just closed and is gone a moment later: it doesn't count.
     """
     claims: list[Claim] = []
     secretive = list(_out_of_sight(roots))
-    unrelated: set[Listed] = set()
+    unrelated: set[_Listed] = set()
     for process in roots.proc.glob("[0-9]*"):
         if process.name == str(os.getpid()):
             continue
@@ -205,7 +191,7 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
                     secretive.append(who)
             except OSError:
                 continue  # the thread has just ended: others of its process may live
-    return OpenNodes(tuple(claims), tuple(secretive))
+    return Usage(tuple(claims), tuple(secretive))
 
 
 def _is_udev(process: Path) -> bool:
@@ -235,19 +221,35 @@ def _opened(process: Path, who: str, files: frozenset[Inode], roots: SystemRoots
         yield from _claims(descriptor, f"is open in {who}", files, roots)
 
 
+_Listed = tuple[bytes, bytes, bytes]
+"""Device, inode and path of a mapped file, as the kernel's list has them."""
+
+
 def _mapped(
-    process: Path, who: str, files: frozenset[Inode], unrelated: set[Listed], roots: SystemRoots
+    process: Path, who: str, files: frozenset[Inode], unrelated: set[_Listed], roots: SystemRoots
 ) -> Iterator[Claim]:
-    """``unrelated`` is what needs no second look: all processes map the same libraries."""
-    text = f"is mapped by {who}"
-    for mapping in _mappings(process, unrelated):
-        found = tuple(_claims(mapping.link, text, files, roots))
-        if not found and mapping.inode in files:
+    """Raises OSError. ``unrelated`` is what needs no second check: all processes map the same libraries.
+
+    The list knows a file system by the number of its super block, which on btrfs is not that of stat.
+    """
+    text, seen = f"is mapped by {who}", set()
+    # ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH, numbers but the inode's in hexadecimal
+    for line in (process / "maps").read_bytes().split(b"\n"):
+        addresses, *_, device, inode, path = (*line.split(None, 5), *6 * (b"",))[:6]
+        listed = (device, inode, path)
+        if inode in {b"", b"0"} or listed in seen or listed in unrelated:
+            continue
+        seen.add(listed)
+        first, end = (int(address, 16) for address in addresses.split(b"-"))
+        major, minor = (int(number, 16) for number in device.split(b":"))
+        link, mapped = process / f"map_files/{first:x}-{end:x}", (f"{major}:{minor}", int(inode))
+        found = tuple(_claims(link, text, files, roots))
+        if not found and mapped in files:
             # only a privileged process may follow the link
-            found = (Claim(ClaimKind.OPEN, text, inode=mapping.inode),)
+            found = (Claim(ClaimKind.OPEN, text, inode=mapped),)
         yield from found
-        if not found and node_status(mapping.link) is not None:
-            unrelated.add(mapping.listed)  # what was unmapped meanwhile may be mapped by others
+        if not found and node_status(link) is not None:
+            unrelated.add(listed)  # what was unmapped meanwhile may be mapped by others
 
 
 def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:
@@ -291,7 +293,8 @@ def _of_node(
     elif stat.S_ISBLK(status.mode):
         yield Claim(ClaimKind.OPEN, text, number=status.number)
     elif stat.S_ISCHR(status.mode):
-        yield from _of_character_device(status, leads_to, text, roots)
+        for drive in drives_behind(roots.sys / "dev/char" / status.number):
+            yield Claim(ClaimKind.OPEN, text, name=drive, node=printable(leads_to))
     elif status.inode in files:
         yield Claim(ClaimKind.OPEN, text, inode=status.inode)
     elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None:
@@ -299,12 +302,6 @@ def _of_node(
         is_owner = owner is not None and place.parents[1].name == str(owner.pid)
         also = "" if is_owner else f", and {text}"
         yield Claim(ClaimKind.OWNED, f"belongs to {owner or NO_OWNER}{also}", owned=name)
-
-
-def _of_character_device(status: NodeStatus, node: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
-    """A claim for each drive that commands through it can reach."""
-    for name in drives_behind(roots.sys / "dev/char" / status.number):
-        yield Claim(ClaimKind.OPEN, text, name=name, node=printable(node))
 
 
 def drives_behind(link: Path) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.block_device import BlockDevice, number_text
-from openpts.device.guard.claims import NamedFile
+from openpts.device.guard.claims import NamedFile, Usage
 from openpts.device.guard.rules import (
     OPEN_RULE_ID,
     SECURITY_RULE,
@@ -33,32 +33,29 @@ from openpts.device.guard.rules import (
     refuse,
     unconfirmed,
 )
-from openpts.device.guard.usage import Usage, drive_claimed, file_claimed, read_usage, with_twins
+from openpts.device.guard.usage import drive_claimed, file_claimed, read_usage, with_twins
 from openpts.device.security import read_security
 from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.scratch_file import (
     FileUse,
     close_file,
     file_refusals,
-    leave_scratch_file,
     mark_left,
     mark_taken,
     open_scratch_file,
     remove_if_unused,
-    remove_unused_scratch_file,
     take_file,
 )
-from openpts.device.targets.target import BlockTarget, FileTarget, Target
+from openpts.device.targets.target import FileTarget, Target
 from openpts.errors import RefusedError, TargetError, failing_as
-from openpts.system_files import SystemRoots
+from openpts.system_files import SystemRoots, closed_at_end
 from openpts.vocabulary.purge import Consent
 
-_Word = Callable[[], Refusal | None]
-"""Asks whether the operator's word is against a drive."""
+_Consented = Callable[[], Refusal | None]
+"""The refusal of a drive that the operator has not consented to."""
 
-_UDEV_LOOKS_S: Final = (
-    5.0  # on a busy machine; nothing else claims a drive without a user known to the kernel
-)
+# on a busy machine; nothing else claims a drive without a user known to the kernel
+_UDEV_LOOKS_S: Final = 5.0
 _RETRY_S: Final = 0.05
 # between looks at a drive that others have open: openpts devices, smartctl and the like close it at once
 _GLANCES_S: Final = (0.1, 0.3, 1.0)
@@ -93,13 +90,17 @@ def open_target(
     with ExitStack() as held:
         if isinstance(target, FileTarget):
             opened = open_scratch_file(target, consent, roots)
-            held.callback(leave_scratch_file, opened)
+            held.callback(close_file, opened)
+            held.callback(mark_left, opened.fd, FileUse.SCRATCH)
             owner = held.enter_context(file_claimed(named_file(opened.fd, target.path), run_id, roots))
         else:
             waived = _waived_rules(consent, to_revert=to_revert)
-            device = _free_drive(target, consent, waived, roots)
+            device = BlockDevice.of_node(target.path, roots)
+            consented = partial(unconfirmed, target, device, consent)
+            _check_free(device, waived, roots)
+            refuse([consented()])
             owner = held.enter_context(drive_claimed(device, run_id, roots))
-            opened = _claim(device, partial(unconfirmed, target, device, consent), waived, held, roots)
+            opened = _claim(device, consented, waived, held, roots)
             if to_revert:
                 opened = replace(opened, is_locked=read_security(device).against is not None)
             if lent:
@@ -108,7 +109,7 @@ def open_target(
             siblings = tuple(_open_siblings(opened, owner.run_id, consent, held, roots))
             yield replace(opened, siblings=siblings, owner=owner)
         except BaseException:
-            remove_unused_scratch_file(opened)
+            remove_if_unused(opened)
             raise
 
 
@@ -155,10 +156,8 @@ def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
     fd = _open_exclusively(device, os.O_RDONLY | os.O_NONBLOCK)
     if fd is None:
         return (_busy(device),)
-    try:
+    with closed_at_end(fd):
         return tuple(_found_on_it(device, usage))
-    finally:
-        os.close(fd)
 
 
 def _found_on_it(device: BlockDevice, usage: Usage) -> Iterator[Refusal]:
@@ -186,15 +185,6 @@ def _is_only_open(device: BlockDevice, usage: Usage) -> bool:
     return {refusal.rule_id for refusal in quiet_refusals(device, usage)} == {OPEN_RULE_ID}
 
 
-def _free_drive(
-    target: BlockTarget, consent: Consent, waived: frozenset[str], roots: SystemRoots
-) -> BlockDevice:
-    device = BlockDevice.of_node(target.path, roots)
-    _check_free(device, waived, roots)
-    refuse([unconfirmed(target, device, consent)])
-    return device
-
-
 def _open_siblings(
     opened: OpenTarget, run_id: str, consent: Consent, held: ExitStack, roots: SystemRoots
 ) -> Iterator[OpenTarget]:
@@ -202,11 +192,11 @@ def _open_siblings(
     waived = _waived_rules(consent)
     for path in dict.fromkeys(consent.confirm_namespaces):
         device = BlockDevice.of_node(path, roots)
-        word = partial(not_a_sibling, opened, device)
-        refuse([word()])
+        consented = partial(not_a_sibling, opened, device)
+        refuse([consented()])
         _check_free(device, waived, roots)
         held.enter_context(drive_claimed(device, run_id, roots))
-        yield _claim(device, word, waived, held, roots)
+        yield _claim(device, consented, waived, held, roots)
 
 
 def _check_free(device: BlockDevice, waived: frozenset[str], roots: SystemRoots) -> None:
@@ -214,7 +204,7 @@ def _check_free(device: BlockDevice, waived: frozenset[str], roots: SystemRoots)
 
 
 def _claim(
-    device: BlockDevice, word: _Word, waived: frozenset[str], held: ExitStack, roots: SystemRoots
+    device: BlockDevice, consented: _Consented, waived: frozenset[str], held: ExitStack, roots: SystemRoots
 ) -> OpenTarget:
     """Open a drive, claimed on all of its paths, for as long as ``held`` holds it."""
     fd = _held_exclusively(device, os.O_RDWR | os.O_DIRECT, held)
@@ -222,7 +212,7 @@ def _claim(
         with suppress(TargetError):  # a path that is down is none for others either
             _held_exclusively(other, os.O_RDONLY | os.O_NONBLOCK, held)
     _check_held(fd, device, waived, roots)
-    refuse([word()])
+    refuse([consented()])
     return OpenTarget(fd, block_facts(fd, device), device)
 
 
@@ -230,12 +220,14 @@ def _give_way(fd: int, device: BlockDevice) -> None:
     """Let go of the kernel's claim: the descriptor is one for reading now, of the same drive."""
     with failing_as(TargetError, f"{device.node} can't be opened", "see dmesg"):
         reading = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if number_text(os.fstat(reading).st_rdev) != device.number:
-            raise TargetError(f"{device.node} became another device while it was opened: try again")
+    with closed_at_end(reading):
+        _check_number(reading, device)
         os.dup2(reading, fd, inheritable=False)
-    finally:
-        os.close(reading)
+
+
+def _check_number(fd: int, device: BlockDevice) -> None:
+    if number_text(os.fstat(fd).st_rdev) != device.number:
+        raise TargetError(f"{device.node} became another device while it was opened: try again")
 
 
 def _held_exclusively(device: BlockDevice, flags: int, held: ExitStack) -> int:
@@ -249,7 +241,7 @@ def _held_exclusively(device: BlockDevice, flags: int, held: ExitStack) -> int:
 def _waived_rules(consent: Consent, *, to_revert: bool = False) -> frozenset[str]:
     """The rules that the operator has waived by consent, by their IDs.
 
-    What a locked drive holds can't be looked at: it is reverted only where that doesn't matter.
+    What a locked drive holds can't be read: it is reverted only where that doesn't matter.
     """
     erases = consent.erase_signatures
     waived = {SIGNATURE_RULE.rule_id: erases, SECURITY_RULE.rule_id: erases and to_revert}
@@ -257,10 +249,9 @@ def _waived_rules(consent: Consent, *, to_revert: bool = False) -> frozenset[str
 
 
 def _open_exclusively(device: BlockDevice, flags: int) -> int | None:
-    """A claim on the drive, None if someone else has one and keeps it. Raises TargetError if it can't be
-    opened at all.
+    """A claim on the drive, None if someone else has one and keeps it. Raises TargetError.
 
-    udev looks into a drive whenever one who wrote to it has closed it, and claims it for a moment.
+    udev reads a drive whenever a program that wrote to it has closed it, and claims it for a moment.
     """
     deadline_s = time.monotonic() + _UDEV_LOOKS_S
     while True:
@@ -286,8 +277,7 @@ def _busy(device: BlockDevice) -> Refusal:
 
 def _check_held(fd: int, device: BlockDevice, waived: frozenset[str], roots: SystemRoots) -> None:
     """The rules once more, now that the drive is claimed."""
-    if number_text(os.fstat(fd).st_rdev) != device.number:
-        raise TargetError(f"{device.node} became another device while it was opened: try again")
+    _check_number(fd, device)
     usage = settled(read_usage(roots), [device])
     refuse(quiet_refusals(device, usage))
     refuse(found for found in _found_on_it(device, usage) if found.rule_id not in waived)

@@ -27,8 +27,8 @@ from openpts.device.block_device import (
     number_text,
     whole_drives,
 )
-from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
-from openpts.device.guard.usage import OWNED_REMEDY, Usage, owner_of_drive
+from openpts.device.guard.claims import Claim, ClaimKind, NamedFile, Usage
+from openpts.device.guard.usage import OWNED_REMEDY, owner_of_drive
 from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.security import read_security
 from openpts.device.targets.open_target import OpenTarget

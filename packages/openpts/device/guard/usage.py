@@ -14,7 +14,6 @@ from itertools import product
 from pathlib import Path
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.ata_identify import model, serial_number
@@ -23,7 +22,7 @@ from openpts.device.guard.claims import (
     Claim,
     ClaimKind,
     NamedFile,
-    OpenNodes,
+    Usage,
     claim_of_path,
     find_open_nodes,
     kernel_name,
@@ -33,7 +32,7 @@ from openpts.device.kernel_calls import Inode, loop_backing, node_status
 from openpts.device.nvme_subsystem import NvmeSubsystem, namespaces_of
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import RefusedError, TargetError
-from openpts.ownership import RunOwner, file_name, holder_of, new_run_id, owned
+from openpts.ownership import RunOwner, holder_of, new_run_id, owned
 from openpts.system_files import (
     Mount,
     SystemRoots,
@@ -65,7 +64,8 @@ def stored_at(path: Path, roots: SystemRoots) -> Path:
             return stored_at(below, roots)
         for root in other_roots(roots):
             found = root / str(own).lstrip("/")
-            if _is_same(found, path) and not _may_be_overlay(found):
+            # an overlay of that namespace has a number without a block device, as other file systems may
+            if _is_same(found, path) and os.major(found.stat().st_dev) != 0:
                 return found
     raise RefusedError(
         f"refused [overlay]: {path} is on the overlay mounted at {mount.mount_point}, and the file below it "
@@ -130,14 +130,6 @@ def _is_same(one: Path, other: Path) -> bool:
     )
 
 
-def _may_be_overlay(path: Path) -> bool:
-    """Whether a file in another mount namespace may itself be seen through an overlay there.
-
-    Overlays have numbers without a block device, as some other file systems have.
-    """
-    return os.major(path.stat().st_dev) == 0
-
-
 # iBlock device: sdb  UDEV PATH: /dev/disk/by-id/x  readonly: 0
 _IBLOCK_DEVICE: Final = re.compile(r"iBlock device: (\S+)")
 # TCM FILEIO ID: 0        File: /srv/disk.img  Size: 1073741824  Mode: O_DSYNC
@@ -153,18 +145,14 @@ def _exported(roots: SystemRoots) -> Iterator[Claim]:
             if path is not None and path.startswith("/") and read_text(place / "enable") == "1":
                 yield from _claims_of_export(path, text, roots)
     for store in sorted((roots.sys / "kernel/config/target/core").glob("*/*")):
-        yield from _of_scsi_target(store, roots)
-
-
-def _of_scsi_target(store: Path, roots: SystemRoots) -> Iterator[Claim]:
-    text = f"is served to others by the SCSI target {printable(store.name)}"
-    if (path := read_text(store / "udev_path")) is not None and path.startswith("/"):
-        yield from _claims_of_export(path, text, roots)
-    for line in read_lines(store / "info"):
-        if found := _IBLOCK_DEVICE.search(line):
-            yield Claim(ClaimKind.EXPORT, text, name=found[1])
-        if found := _FILEIO_FILE.search(line):
-            yield from _claims_of_export(found[1], text, roots)
+        text = f"is served to others by the SCSI target {printable(store.name)}"
+        if (path := read_text(store / "udev_path")) is not None and path.startswith("/"):
+            yield from _claims_of_export(path, text, roots)
+        for line in read_lines(store / "info"):
+            if found := _IBLOCK_DEVICE.search(line):
+                yield Claim(ClaimKind.EXPORT, text, name=found[1])
+            if found := _FILEIO_FILE.search(line):
+                yield from _claims_of_export(found[1], text, roots)
 
 
 def _claims_of_export(path: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
@@ -176,18 +164,6 @@ def _claims_of_export(path: str, text: str, roots: SystemRoots) -> Iterator[Clai
     yield Claim(ClaimKind.EXPORT, text, name=name)
     for namespace in namespaces_of(roots.sys / "class/nvme" / name):
         yield Claim(ClaimKind.EXPORT, text, name=namespace, node=path)
-
-
-def _mounted(roots: SystemRoots) -> Iterator[Claim]:
-    """A claim for each mount of a device.
-
-    Raises OSError if the kernel's list of a process that lives can't be read, and ValueError if a line of it
-    makes no sense.
-    """
-    own = read_mounts(roots)
-    yield from _claims(own, "", None, roots)
-    yield from _of_others(roots)
-    yield from _members_of_btrfs(roots)
 
 
 def _claims(mounts: tuple[Mount, ...], where: str, root: Path | None, roots: SystemRoots) -> Iterator[Claim]:
@@ -206,7 +182,10 @@ def _claims(mounts: tuple[Mount, ...], where: str, root: Path | None, roots: Sys
 
 
 def _of_others(roots: SystemRoots) -> Iterator[Claim]:
-    """Claims by mounts of other namespaces, by each root directory in them: a chroot sees a part only."""
+    """Claims by mounts of other namespaces, by each root directory in them: a chroot sees a part only.
+
+    Raises OSError if the list of a process that lives can't be read, and ValueError if a line makes no sense.
+    """
     seen = {view_of(roots.proc / "self")}
     for process in sorted(roots.proc.glob("[0-9]*")):
         view = view_of(process)
@@ -231,40 +210,17 @@ def _members_of_btrfs(roots: SystemRoots) -> Iterator[Claim]:
         yield Claim(ClaimKind.MOUNT, text, name=member.name)
 
 
-class Usage(Struct, frozen=True):
-    """All claims at one moment. ``secretive``: processes that don't show what they have open."""
-
-    claims: tuple[Claim, ...]
-    secretive: tuple[str, ...] = ()
-
-    def of_device(self, kind: ClaimKind, device: BlockDevice) -> str | None:
-        """First use of that kind of the disk or of one of its partitions, as a sentence; None if unused."""
-        for part in (device, *device.partitions):
-            for claim in self.claims:
-                if claim.kind is kind and claim.concerns(part):
-                    return f"{claim.node or part.node} {claim.text}"
-        return None
-
-    def of_file(self, kind: ClaimKind, file: NamedFile) -> str | None:
-        """First use of that kind of a regular file, by whatever name, as a sentence; None if unused."""
-        for claim in self.claims:
-            if claim.kind is kind and claim.is_of(file):
-                return f"{file.path} {claim.text}"
-        return None
-
-    def owner_of(self, name: str) -> str | None:
-        """The run that has claimed a target by this name, as the end of a sentence; None if there is none."""
-        texts = [claim.text for claim in self.claims if claim.owned == file_name(name)]
-        return min(texts, key=len, default=None)  # the owner itself before programs that it has started
-
-
 def read_usage(roots: SystemRoots, file: NamedFile | None = None) -> Usage:
     """What the kernel says at this moment; who has files open, for those below loop devices and ``file``.
 
     Raises RefusedError where its list of mounts can't be read: what can't be seen may be in use.
     """
     try:
-        mounts = tuple(_mounted(roots))
+        mounts = (
+            *_claims(read_mounts(roots), "", None, roots),
+            *_of_others(roots),
+            *_members_of_btrfs(roots),
+        )
     except (OSError, ValueError) as error:
         raise RefusedError(
             f"refused [usage]: can't check whether a device is mounted, {printable(str(error))}; "
@@ -272,7 +228,7 @@ def read_usage(roots: SystemRoots, file: NamedFile | None = None) -> Usage:
         ) from error
     loops = tuple(_by_all_inodes(_loops(roots), roots))
     files = frozenset(claim.inode for claim in loops if claim.inode is not None)
-    opened: OpenNodes = find_open_nodes(roots, files if file is None else files | file.inodes)
+    opened = find_open_nodes(roots, files if file is None else files | file.inodes)
     others = _by_all_inodes((*mounts, *_swaps(roots), *_exported(roots)), roots)
     return Usage((*others, *loops, *opened.claims), opened.secretive)
 

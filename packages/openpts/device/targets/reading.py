@@ -18,7 +18,7 @@ from openpts.device.kernel_calls import direct_io_alignment_bytes
 from openpts.device.targets.open_target import OpenTarget, block_facts
 from openpts.device.targets.target import FileTarget, Target
 from openpts.errors import TargetError, failing_as
-from openpts.system_files import SystemRoots
+from openpts.system_files import SystemRoots, closed_at_end
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 _SECTOR_SIZES_BYTES: Final = (512, 4096)
@@ -47,13 +47,13 @@ def switch_to_direct_io(fd: int, path: Path) -> None:
 def file_sector_bytes(fd: int, path: Path) -> int:
     """Alignment of offsets and lengths for direct I/O on a file that has blocks.
 
-    statx tells where the kernel can; else it is the first size that a read gets through with.
+    statx reports it where the kernel can; else it is the first size that a read gets through with.
     Raises TargetError if none does.
     """
-    told_bytes = direct_io_alignment_bytes(fd)
-    if told_bytes is not None and told_bytes > 0:
-        return told_bytes
-    if told_bytes is None:
+    reported_bytes = direct_io_alignment_bytes(fd)
+    if reported_bytes is not None and reported_bytes > 0:
+        return reported_bytes
+    if reported_bytes is None:
         if os.fstat(fd).st_size < _SECTOR_SIZES_BYTES[0]:
             return _SECTOR_SIZES_BYTES[0]  # there is nothing to try it with
         for sector_bytes in _SECTOR_SIZES_BYTES:
@@ -88,13 +88,13 @@ def open_for_reading(target: Target, roots: SystemRoots) -> Iterator[OpenTarget]
         device, path = None, _existing(target, roots)
     else:
         device, path = BlockDevice.of_node(target.path, roots), target.path
-    fd = _open(path)
-    try:
+    # without O_DIRECT, which a file gets with a better text where its file system has none
+    with failing_as(TargetError, f"{path} can't be opened for reading"):
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    with closed_at_end(fd):
         with failing_as(TargetError, f"can't read {path}"):
             facts = _file_facts(fd, path, target) if device is None else _block_facts(fd, device)
         yield OpenTarget(fd, facts, device)
-    finally:
-        os.close(fd)
 
 
 def has_unwritten_parts(target: OpenTarget) -> bool:
@@ -116,12 +116,6 @@ def _existing(target: FileTarget, roots: SystemRoots) -> Path:
         )
     check_file_system(path, roots)
     return path
-
-
-def _open(path: Path) -> int:
-    # without O_DIRECT, which a file gets with a better word where its file system has none
-    with failing_as(TargetError, f"{path} can't be opened for reading"):
-        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
 
 
 def _block_facts(fd: int, device: BlockDevice) -> TargetFacts:

@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.device.block_device import check_file_system
-from openpts.device.guard.claims import NamedFile
+from openpts.device.guard.claims import NamedFile, Usage
 from openpts.device.guard.rules import (
     Refusal,
     SignatureSearchError,
@@ -29,7 +29,7 @@ from openpts.device.guard.rules import (
     unseen_use,
     uses,
 )
-from openpts.device.guard.usage import Usage, inode_name, read_usage, stored_at, with_twins
+from openpts.device.guard.usage import inode_name, read_usage, stored_at, with_twins
 from openpts.device.kernel_calls import allocate, born_ns
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import file_sector_bytes, switch_to_direct_io
@@ -37,7 +37,7 @@ from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError, failing_as
 from openpts.path_owners import link_of_another
 from openpts.run_folder_files import folder_without_links
-from openpts.system_files import SystemRoots
+from openpts.system_files import SystemRoots, closed_at_end
 from openpts.units import MIB, format_capacity
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.purge import Consent
@@ -58,15 +58,26 @@ def allocate_fully(fd: int, size_bytes: int, path: Path) -> None:
     missing_bytes = size_bytes - _allocated_bytes(fd)
     status = os.fstatvfs(fd)
     free_bytes = status.f_bavail * status.f_frsize
+    no_space = TargetError(
+        f"{path} needs {format_capacity(missing_bytes)} more, but its file system has "
+        f"{format_capacity(free_bytes)} free: choose a smaller size or another file system"
+    )
     if missing_bytes > free_bytes:
-        raise _no_space(path, missing_bytes, free_bytes)
+        raise no_space
     try:
         allocate(fd, size_bytes)
         os.fsync(fd)
     except OSError as error:
         if os.fstat(fd).st_size > old_size_bytes:
             os.ftruncate(fd, old_size_bytes)
-        raise _as_target_error(error, path, missing_bytes, free_bytes) from error
+        if error.errno == errno.ENOSPC:
+            raise no_space from error
+        if error.errno == errno.EOPNOTSUPP:
+            raise TargetError(
+                f"the file system of {path} can't allocate ahead (fallocate): choose another, such as ext4 "
+                "or xfs"
+            ) from error
+        raise TargetError(f"can't allocate {path}: {error.strerror}") from error
     if _allocated_bytes(fd) < size_bytes:
         raise TargetError(
             f"the file system of {path} allocated {format_capacity(_allocated_bytes(fd))} of "
@@ -76,23 +87,6 @@ def allocate_fully(fd: int, size_bytes: int, path: Path) -> None:
 
 def _allocated_bytes(fd: int) -> int:
     return os.fstat(fd).st_blocks * _STAT_BLOCK_BYTES
-
-
-def _as_target_error(error: OSError, path: Path, missing_bytes: int, free_bytes: int) -> TargetError:
-    if error.errno == errno.ENOSPC:
-        return _no_space(path, missing_bytes, free_bytes)
-    if error.errno == errno.EOPNOTSUPP:
-        return TargetError(
-            f"the file system of {path} can't allocate ahead (fallocate): choose another, such as ext4 or xfs"
-        )
-    return TargetError(f"can't allocate {path}: {error.strerror}")
-
-
-def _no_space(path: Path, missing_bytes: int, free_bytes: int) -> TargetError:
-    return TargetError(
-        f"{path} needs {format_capacity(missing_bytes)} more, but its file system has "
-        f"{format_capacity(free_bytes)} free: choose a smaller size or another file system"
-    )
 
 
 class FileUse(StrEnum):
@@ -240,12 +234,10 @@ def file_refusals(path: Path, use: FileUse, usage: Usage, roots: SystemRoots) ->
         return uses(file, usage)
     except OSError as error:
         raise TargetError(f"can't read {file.path}: {error.strerror}") from error
-    try:
+    with closed_at_end(fd):
         in_use = in_use or _uses_now(fd, file, usage, roots)
         foreign = foreign_data(fd, file.path, use)
-        return (*in_use, *(() if foreign is None else (_not_ours(foreign),)))
-    finally:
-        os.close(fd)
+        return in_use if foreign is None else (*in_use, _not_ours(foreign))
 
 
 def take_file(
@@ -269,15 +261,11 @@ def take_file(
         if foreign is not None and not consent.overwrite_file:
             refuse([_not_ours(foreign)])
     except BaseException:
-        _give_up(OwnFile(fd, folder, file.path, made_here, given_away=False))
+        unused = OwnFile(fd, folder, file.path, made_here, given_away=False)
+        remove_if_unused(unused)
+        close_file(unused)
         raise
     return OwnFile(fd, folder, file.path, made_here, foreign is not None)
-
-
-def _give_up(file: OwnFile) -> None:
-    """Close a file that nothing was done with, and take it back if it was made for that."""
-    remove_if_unused(file)
-    close_file(file)
 
 
 def close_file(file: OwnFile | OpenTarget) -> None:
@@ -286,10 +274,11 @@ def close_file(file: OwnFile | OpenTarget) -> None:
     os.close(file.folder_fd)
 
 
-def remove_if_unused(file: OwnFile) -> None:
-    """Take back a file that was made for something which never began: nothing was written to it."""
+def remove_if_unused(file: OwnFile | OpenTarget) -> None:
+    """Remove a file that was made for something which never began: nothing was written to it."""
     if file.made_here and not holds_data(file.fd):
-        _remove(file.path.name, file.fd, file.folder_fd)
+        name = file.path.name if isinstance(file, OwnFile) else file.facts.name
+        _remove(name, file.fd, file.folder_fd)
 
 
 def _remove(name: str, fd: int, folder_fd: int) -> None:
@@ -312,10 +301,8 @@ def _uses_before(file: NamedFile, usage: Usage, roots: SystemRoots) -> tuple[Ref
         return known
     with failing_as(TargetError, f"can't read {stored}"):
         fd = os.open(stored, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
+    with closed_at_end(fd):
         return _uses_now(fd, replace(file, path=stored), usage, roots)
-    finally:
-        os.close(fd)
 
 
 def _not_ours(foreign: str) -> Refusal:
@@ -380,37 +367,21 @@ def open_scratch_file(target: FileTarget, consent: Consent, roots: SystemRoots) 
     if not path.exists():
         _whole_size_bytes(target, 0)
     file = take_file(path, FileUse.SCRATCH, consent, roots, target.folder_fd)
+    fd = file.fd
     try:
-        facts = _prepare(file, target)
+        with failing_as(TargetError, f"can't prepare {path}"):
+            size_bytes = _whole_size_bytes(target, os.fstat(fd).st_size)
+            switch_to_direct_io(fd, path)
+            allocate_fully(fd, size_bytes, path)
+            mark_taken(fd, FileUse.SCRATCH, given_away=file.given_away)
+            sector_bytes = file_sector_bytes(fd, path)
     except BaseException:
         if file.made_here:
             _remove(path.name, file.fd, file.folder_fd)
         close_file(file)
         raise
-    return OpenTarget(file.fd, facts, None, made_here=file.made_here, folder_fd=file.folder_fd)
-
-
-def leave_scratch_file(target: OpenTarget) -> None:
-    """Note that openpts has ended writing to it, and close it."""
-    mark_left(target.fd, FileUse.SCRATCH)
-    close_file(target)
-
-
-def remove_unused_scratch_file(target: OpenTarget) -> None:
-    """Take back a file that was made for a run which never began: nothing was written to it."""
-    if target.device is None:
-        path = Path(target.facts.path)
-        remove_if_unused(OwnFile(target.fd, target.folder_fd, path, target.made_here, given_away=False))
-
-
-def _prepare(file: OwnFile, target: FileTarget) -> TargetFacts:
-    fd, path = file.fd, file.path
-    with failing_as(TargetError, f"can't prepare {path}"):
-        size_bytes = _whole_size_bytes(target, os.fstat(fd).st_size)
-        switch_to_direct_io(fd, path)
-        allocate_fully(fd, size_bytes, path)
-        mark_taken(fd, FileUse.SCRATCH, given_away=file.given_away)
-        return TargetFacts(TargetKind.FILE, path.name, str(path), size_bytes, file_sector_bytes(fd, path))
+    facts = TargetFacts(TargetKind.FILE, path.name, str(path), size_bytes, sector_bytes)
+    return OpenTarget(fd, facts, None, made_here=file.made_here, folder_fd=file.folder_fd)
 
 
 def _whole_size_bytes(target: FileTarget, present_bytes: int) -> int:

@@ -14,7 +14,7 @@ from openpts import programs
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard import guard, rules
 from openpts.device.guard import rules as signatures
-from openpts.device.guard.claims import Claim, ClaimKind
+from openpts.device.guard.claims import Claim, ClaimKind, Usage
 from openpts.device.guard.guard import check_drive
 from openpts.device.guard.rules import (
     QUIET_RULES,
@@ -27,7 +27,7 @@ from openpts.device.guard.rules import (
     refuse,
     unconfirmed,
 )
-from openpts.device.guard.usage import Usage, read_usage
+from openpts.device.guard.usage import read_usage
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots

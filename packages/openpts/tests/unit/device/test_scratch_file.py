@@ -12,9 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.guard.claims import Claim, ClaimKind
+from openpts.device.guard.claims import Claim, ClaimKind, Usage
 from openpts.device.guard.guard import check, open_target
-from openpts.device.guard.usage import Usage
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.scratch_file import FileUse, file_refusals
 from openpts.device.targets.target import FileTarget

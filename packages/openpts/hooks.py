@@ -25,8 +25,7 @@ if TYPE_CHECKING:  # the run has loaded them
     from openpts.engine.contract import CapturingEngine
     from openpts.engine.options import Demand
     from openpts.gauge import Gauge
-    from openpts.journal import Entry
-    from openpts.journal_lock import JournalSnapshot
+    from openpts.journal import Entry, JournalSnapshot
     from openpts.programs import ProgramRunner as RunProgram
     from openpts.record.health import TelemetryPoint
     from openpts.record.manifest import Manifest

@@ -26,7 +26,7 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError, failing_as
 from openpts.run_folder_files import check_files, open_file, synchronize_folder
-from openpts.system_files import SystemRoots, boot_id, printable, read_lines, read_text
+from openpts.system_files import SystemRoots, boot_id, closed_at_end, printable, read_lines, read_text
 
 HOST_FOLDER: Final = Path("/dev/openpts")
 """Where the host's lock is, and what runs on it leave for one another."""
@@ -149,11 +149,8 @@ def _locked(fd: int) -> int:
 @contextmanager
 def locked_alone(path: Path) -> Iterator[None]:
     """Lock a file, made where missing, as long as the block lasts. Raises BlockingIOError, and OSError."""
-    fd = _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
-    try:
+    with closed_at_end(_locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))):
         yield
-    finally:
-        os.close(fd)
 
 
 def is_locked(path: Path) -> bool:
@@ -190,21 +187,13 @@ def until_unlocked(path: Path) -> None:
 
 def lockers(path: Path, roots: SystemRoots) -> tuple[int, ...]:
     """The processes that hold a lock on a file, also one that they inherited, by our own counting of them."""
-    return tuple(
-        dict.fromkeys(
-            int(fd.parts[-3])
-            for fd in roots.proc.glob("[0-9]*/fd/*")
-            if _leads_to(fd, path)
-            and any("OFDLCK" in line for line in read_lines(fd.parent.parent / "fdinfo" / fd.name))
-        )
-    )
-
-
-def _leads_to(fd: Path, path: Path) -> bool:
-    try:
-        return fd.readlink() == path
-    except OSError:
-        return False
+    found: dict[int, None] = {}
+    for fd in roots.proc.glob("[0-9]*/fd/*"):
+        with suppress(OSError):
+            locks = read_lines(fd.parent.parent / "fdinfo" / fd.name) if fd.readlink() == path else ()
+            if any("OFDLCK" in line for line in locks):
+                found[int(fd.parts[-3])] = None
+    return tuple(found)
 
 
 def holder_of(name: str, folder: Path) -> str | None:
@@ -247,8 +236,13 @@ def owned(name: str, owner: RunOwner, folder: Path | None) -> Iterator[None]:
     """
     held = _HELD.get(name)
     if held is None:
-        held = _Held(_unlocked_note(name) if folder is None else _locked_note(_path(name, folder)))
-        _HELD[name] = held
+        if folder is None:
+            fd = os.memfd_create(f"openpts/{file_name(name)}.owner", os.MFD_CLOEXEC)
+        else:
+            folder.mkdir(mode=0o755, exist_ok=True)
+            path = _path(name, folder)
+            fd = _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
+        held = _HELD[name] = _Held(fd)
     held.uses += 1
     try:
         if held.uses == 1:
@@ -259,15 +253,6 @@ def owned(name: str, owner: RunOwner, folder: Path | None) -> Iterator[None]:
         if not held.uses:
             del _HELD[name]
             os.close(held.fd)
-
-
-def _unlocked_note(name: str) -> int:
-    return os.memfd_create(f"openpts/{file_name(name)}.owner", os.MFD_CLOEXEC)
-
-
-def _locked_note(path: Path) -> int:
-    path.parent.mkdir(mode=0o755, exist_ok=True)
-    return _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644))
 
 
 def _say(fd: int, owner: RunOwner) -> None:

@@ -23,6 +23,8 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Final
 
+from openpts.system_files import closed_at_end
+
 _KINDS: Final = {
     stat.S_IFLNK: "a symbolic link, and none is followed in a folder of results",
     stat.S_IFDIR: "a folder",
@@ -96,12 +98,9 @@ def new_file(folder: Path, name: str) -> Iterator[int]:
         place = _within(name).name
         _refuse_if_there(place, parent)
         with _drafts(parent) as drafts:
-            descriptor = _new("0", drafts)
-            try:
+            with closed_at_end(_new("0", drafts)) as descriptor:
                 yield descriptor
                 os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
             _refuse_if_there(place, parent)
             os.rename("0", place, src_dir_fd=drafts, dst_dir_fd=parent)
         _synchronize(".", parent)
@@ -313,14 +312,10 @@ def _refuse_filled(name: str, descriptor: int) -> None:
 
 
 def _remove_abandoned(name: str, parent: int) -> None:
-    with suppress(OSError):
-        descriptor = _readable(name, parent)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if os.fstat(descriptor).st_uid == os.geteuid():  # else a name is no proof
-                _remove(name, parent, descriptor)
-        finally:
-            os.close(descriptor)
+    with suppress(OSError), closed_at_end(_readable(name, parent)) as descriptor:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.fstat(descriptor).st_uid == os.geteuid():  # else a name is no proof
+            _remove(name, parent, descriptor)
 
 
 def _remove(name: str, parent: int, descriptor: int) -> None:
@@ -334,29 +329,22 @@ def _readable(name: str, parent: int) -> int:
 
 
 def _listed(folder: int) -> list[str]:
-    descriptor = _readable(".", folder)
-    try:
+    with closed_at_end(_readable(".", folder)) as descriptor:
         return os.listdir(descriptor)  # noqa: PTH208 a descriptor
-    finally:
-        os.close(descriptor)
 
 
 def synchronize_folder(folder: Path) -> None:
     """Return when the names in a folder are on the disk. Raises OSError."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
+    with closed_at_end(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _synchronize(name: str, parent: int) -> None:
     """A file's content, or the names in a folder, are on the disk."""
-    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    try:
+    with closed_at_end(
+        os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    ) as descriptor:
         os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _new(name: str, parent: int) -> int:

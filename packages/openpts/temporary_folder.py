@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from openpts.system_files import closed_at_end
+
 _MARK: Final = ".openpts-temporary"
 _PREFIX: Final = "openpts-temporary-"
 _IN_MEMORY: Final = Path("/dev/shm")  # noqa: S108 a new folder of our own below it
@@ -62,12 +64,9 @@ def _remove(left: Path) -> None:
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Lock a folder of this user. Raises BlockingIOError if others have it locked, and OSError."""
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
+    with closed_at_end(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)) as fd:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         status = os.fstat(fd)
         if not status.st_nlink or status.st_uid != os.geteuid():
             raise FileNotFoundError(errno.ENOENT, "gone meanwhile, or another user's", str(folder))
         yield
-    finally:
-        os.close(fd)

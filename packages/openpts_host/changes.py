@@ -10,8 +10,15 @@ from typing import Final
 
 from msgspec import Struct, field
 
-from openpts.journal import Entry, Journal, JournalError, Owner
-from openpts.journal_lock import JournalSnapshot, journal_lock, turn_if_possible
+from openpts.journal import (
+    Entry,
+    Journal,
+    JournalError,
+    JournalSnapshot,
+    Owner,
+    journal_lock,
+    turn_if_possible,
+)
 from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.system_files import SystemRoots, read_text
 from openpts.vocabulary.facts import Change, ChangeReport, Means, Scenario

@@ -76,12 +76,7 @@ WRITES_FILES_BY_NAME = {
 }
 OPENS_BY_NAME = {
     "files of a run folder, and no other way": {"openpts/run_folder_files.py"},
-    "its owner's file": {
-        "openpts/ownership.py",
-        "openpts/journal.py",
-        "openpts/journal_lock.py",
-        "openpts/temporary_folder.py",
-    },
+    "its owner's file": {"openpts/ownership.py", "openpts/journal.py", "openpts/temporary_folder.py"},
     "what this process or its runs have just made": {
         "openpts_export/batch_metrics.py",
         "openpts/cli/standard_streams.py",
@@ -173,7 +168,6 @@ MAKES_FOLDERS = {
     "openpts_batch/fleet/host_side.py": "where the fleet file has a host's runs",
     "openpts/run_folder_files.py": "those below a run's, a suite's or a report's",
     "openpts/journal.py": "its own",
-    "openpts/journal_lock.py": "the journal's",
     "openpts/ownership.py": "that of owners' files",
     "openpts/kept_files.py": "for what is kept",
     "openpts/record/writer.py": "a run's",

@@ -102,20 +102,22 @@ class BlockDevice(Struct, frozen=True):
     @property
     def holders(self) -> tuple[str, ...]:
         """Names of devices built on this one, with the volume's or array's own name if it has one."""
-        found = sorted((self.folder / "holders").glob("*"))
-        return tuple(f"{holder.name}{_volume_name(holder)}" for holder in found)
+        named = ((holder.name, holder.text("dm/name")) for holder in self.holder_devices)
+        return tuple(f"{name} ({volume})" if volume else name for name, volume in named)
 
     @property
     def holder_devices(self) -> tuple["BlockDevice", ...]:
         """The devices built on this one."""
-        found = sorted((self.folder / "holders").glob("*"))
-        return tuple(BlockDevice(holder.resolve(), self.roots) for holder in found)
+        return self._linked("holders")
 
     @property
     def parts(self) -> tuple["BlockDevice", ...]:
         """The disks and partitions that a mapped device or array is built from; none for a disk."""
-        found = sorted((self.folder / "slaves").glob("*"))
-        return tuple(BlockDevice(part.resolve(), self.roots) for part in found)
+        return self._linked("slaves")
+
+    def _linked(self, folder: str) -> tuple["BlockDevice", ...]:
+        links = sorted((self.folder / folder).glob("*"))
+        return tuple(BlockDevice(link.resolve(), self.roots) for link in links)
 
     @property
     def beneath(self) -> tuple["BlockDevice", ...]:
@@ -179,11 +181,6 @@ class BlockDevice(Struct, frozen=True):
 def number_text(device_number: int) -> str:
     """``major:minor`` of a device number as stat gives it, in sysfs' way of writing."""
     return f"{os.major(device_number)}:{os.minor(device_number)}"
-
-
-def _volume_name(holder: Path) -> str:
-    name = read_text(holder / "dm/name")
-    return f" ({name})" if name else ""
 
 
 # no drives: RAM disks, optical drives and floppies (to open one may pull in its tray)

@@ -30,7 +30,8 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
 
 def cpus_near(target: OpenTarget, roots: SystemRoots) -> tuple[int, ...]:
     """Processors of the node that all disks below the target are attached to; empty if none is known."""
-    nodes = {numa_node(disk) for disk in _disks(target, roots)}
+    device = target.device or device_below(Path(target.facts.path), roots)
+    nodes = set() if device is None else {numa_node(disk) for disk in device.beneath}
     if len(nodes) != 1 or (node := nodes.pop()) is None:
         return ()
     cpus = read_text(roots.sys / f"devices/system/node/node{node}/cpulist")
@@ -74,8 +75,3 @@ def numa_node(disk: BlockDevice) -> int | None:
         if text is not None:
             return int(text) if text.isdecimal() else None
     return None
-
-
-def _disks(target: OpenTarget, roots: SystemRoots) -> tuple[BlockDevice, ...]:
-    device = target.device or device_below(Path(target.facts.path), roots)
-    return () if device is None else device.beneath

@@ -71,10 +71,6 @@ class Level0(Struct, frozen=True):
                 raise ValueError(f"descriptor {code:04x}h has {length} bytes, and only {end - at} are left")
             features[code] = data[at : at + length]
             at += length
-        return cls._of(features)
-
-    @classmethod
-    def _of(cls, features: dict[int, bytes]) -> Self:
         flags = {}
         for code, name in ((_LOCKING, "locking"), (_BLOCK_SID, "block SID")):
             if code in features and not features[code]:

@@ -5,7 +5,7 @@ import math
 import os
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -124,7 +124,8 @@ def trimmed_reads(target: OpenTarget, start_bytes: int, end_bytes: int, seed: in
             buffer[:] = mark
             _whole(os.pwritev(target.fd, [buffer], offset), piece_bytes)
         os.fsync(target.fd)
-        _expect(target.fd, buffer, marks)
+        if any(_read(target.fd, buffer, offset) != mark for offset, mark in marks.items()):
+            raise OSError(errno.EIO, "sectors read back unlike they were written")
         for offset in offsets:
             if target.device is None:
                 deallocate(target.fd, piece_bytes, offset)
@@ -135,12 +136,6 @@ def trimmed_reads(target: OpenTarget, start_bytes: int, end_bytes: int, seed: in
     return _counted(promised, target.facts.sector_bytes, tuple(marks.values()), first_reads, second_reads)
 
 
-def _expect(fd: int, buffer: memoryview, marks: Mapping[int, bytes]) -> None:
-    """Raise OSError if a target does not hold what was just written."""
-    if any(_read(fd, buffer, offset) != mark for offset, mark in marks.items()):
-        raise OSError(errno.EIO, "sectors read back unlike they were written")
-
-
 def _counted(
     promised: TrimmedReads,
     sector_bytes: int,
@@ -148,21 +143,17 @@ def _counted(
     first: Sequence[bytes],
     second: Sequence[bytes],
 ) -> TrimmedReads:
-    """Each sector by what both reads brought."""
+    """Each sector by what both reads returned."""
     kinds = Counter[str]()
     for mark, one, two in zip(marks, first, second, strict=True):
         for at in range(0, len(mark), sector_bytes):
             part = slice(at, at + sector_bytes)
             kinds[_kind(mark[part], one[part], two[part])] += 1
-    return replace(
-        promised,
-        sectors=kinds.total(),
-        zeros=kinds["zeros"],
-        ones=kinds["ones"],
-        old=kinds["old"],
-        other=kinds["other"],
-        unstable=kinds["unstable"],
-    )
+    return replace(promised, sectors=kinds.total(), **{kind: kinds[kind] for kind in _KINDS})
+
+
+_KINDS: Final = ("zeros", "ones", "old", "other", "unstable")
+"""What a sector can read as: fields of TrimmedReads."""
 
 
 def _kind(mark: bytes, one: bytes, two: bytes) -> str:

@@ -26,8 +26,7 @@ from openpts.device.nvme_admin import (
 )
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
-from openpts.journal import Entry, Journal, JournalError
-from openpts.journal_lock import JournalSnapshot, journal_lock, turn_if_possible
+from openpts.journal import Entry, Journal, JournalError, JournalSnapshot, journal_lock, turn_if_possible
 from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots, closed_at_end
 from openpts.vocabulary.facts import FILE_CACHE, WriteCacheReport

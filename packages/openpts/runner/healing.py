@@ -13,8 +13,7 @@ from openpts.device.journalled_drive import is_drive
 from openpts.device.targets.target import BlockTarget, Target
 from openpts.errors import OpenptsError, RefusedError
 from openpts.hooks import Healer
-from openpts.journal import Entry, Journal, JournalError
-from openpts.journal_lock import JournalSnapshot, claimed, journal_lock
+from openpts.journal import Entry, Journal, JournalError, JournalSnapshot, claimed, journal_lock
 from openpts.programs import ProgramRunner, run_program
 from openpts.system_files import SystemRoots
 

@@ -108,9 +108,14 @@ class Overwrite(Struct, frozen=True):
         with aligned_buffer(chunk_bytes) as buffer:
             for offset_bytes in range(0, capacity_bytes, chunk_bytes):
                 length_bytes = min(chunk_bytes, capacity_bytes - offset_bytes)
+                failed = f"overwriting {target.facts.path} failed"
                 with buffer[:length_bytes] as chunk:
                     chunk[:] = os.urandom(length_bytes)
-                    _write(target, chunk, offset_bytes)
+                    with failing_as(PurgeError, f"{failed} at byte {offset_bytes:,}"):
+                        written_bytes = os.pwritev(target.fd, [chunk], offset_bytes)
+                if written_bytes != length_bytes:
+                    text = f"{written_bytes} of {length_bytes} bytes taken at byte {offset_bytes:,}"
+                    raise PurgeError(f"{failed}: {text}")
                 elapsed_s = time.monotonic() - started_s
                 rate = (offset_bytes + length_bytes) / MB / elapsed_s if elapsed_s else 0.0
                 progress((offset_bytes + length_bytes) / capacity_bytes, f"overwriting, {rate:.0f} MB/s")
@@ -120,16 +125,6 @@ class Overwrite(Struct, frozen=True):
 
     def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of writes
         return {}
-
-
-def _write(target: OpenTarget, chunk: memoryview, offset_bytes: int) -> None:
-    with failing_as(PurgeError, f"overwriting {target.facts.path} failed at byte {offset_bytes:,}"):
-        written_bytes = os.pwritev(target.fd, [chunk], offset_bytes)
-    if written_bytes != len(chunk):
-        raise PurgeError(
-            f"overwriting {target.facts.path} failed: {written_bytes} of {len(chunk)} bytes taken at byte "
-            f"{offset_bytes:,}"
-        )
 
 
 OVERWRITE: Final = Overwrite()

@@ -198,7 +198,10 @@ def _asked(method: PurgeMethod, run: ProgramRunner, device: BlockDevice) -> tupl
         return method, method.capability(device)
     try:
         with calling(offer):
-            return method, _asking_by(run, method).capability(device)
+            asking: PurgeMethod = method
+            if isinstance(method, Struct) and "run" in method.__struct_fields__:
+                asking = replace(method, run=run)
+            return method, asking.capability(device)
     except PluginError as error:
         broken = Unusable(method.name, error)
         return broken, broken.capability(device)
@@ -215,13 +218,6 @@ def _each_question_once(run: ProgramRunner) -> ProgramRunner:
         return answers[question]
 
     return ask
-
-
-def _asking_by(run: ProgramRunner, method: PurgeMethod) -> PurgeMethod:
-    """The method with another way to run programs, for those that do."""
-    if isinstance(method, Struct) and "run" in method.__struct_fields__:
-        return replace(method, run=run)
-    return method
 
 
 Ask = Callable[[BlockDevice], Sequence[tuple[PurgeMethod, Capability]]]

@@ -189,10 +189,6 @@ class PurgeClock(Struct, frozen=True):
 _WALL_CLOCK: Final = PurgeClock()
 
 
-def _unshown(_share: float | None, _text: str) -> None:
-    """Discard the progress."""
-
-
 def chosen_methods(target: OpenTarget, choice: PurgeChoice) -> ChosenMethods:
     """What a purge of a target would try. Raises OpenptsError where it would refuse before touching it."""
     if target.device is None:
@@ -207,7 +203,7 @@ def chosen_methods(target: OpenTarget, choice: PurgeChoice) -> ChosenMethods:
 def purge(
     target: OpenTarget,
     choice: PurgeChoice = PurgeChoice.AUTO,
-    progress: Progress = _unshown,
+    progress: Progress = lambda _share, _text: None,
     clock: PurgeClock = _WALL_CLOCK,
     psid: Callable[[], bytes] | None = None,
 ) -> PurgeReport:
@@ -241,7 +237,7 @@ def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
         ran=False,
         method="NOT RUN",
         detail=reason,
-        started_at=_iso(clock.now()),
+        started_at=clock.now().isoformat(timespec="seconds"),
         duration_ns=0,
         samples=0,
         changed_samples=0,
@@ -249,19 +245,24 @@ def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
 
 
 def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock: PurgeClock) -> PurgeReport:
-    """One method and its proof. Raises PurgeError."""
+    """One method and its proof. Raises PurgeError, also if anything is still as it was."""
     status_before = method.status(target)  # of the drive as it came: marks take space too
     evidence = SampledSectors.of_locked(target) if target.is_locked else SampledSectors.gather(target)
     started_at, started_ns = clock.now(), clock.monotonic_ns()
     detail = method.carry_out(target, progress)
     duration_ns = clock.monotonic_ns() - started_ns
     proof = evidence.compare(target)
-    _check(proof, method, target)
+    if proof.left:
+        raise PurgeImpossibleError(
+            f"{method.title} of {target.facts.path} ended without an error, but {proof.left} of "
+            f"{proof.marks + proof.others} places, {proof.marks} of them marked before, still hold what they "
+            "held: this target can't be purged this way"
+        )
     return PurgeReport(
         ran=method.is_purge,
         method=method.title,
         detail=detail,
-        started_at=_iso(started_at),
+        started_at=started_at.isoformat(timespec="seconds"),
         duration_ns=duration_ns,
         samples=proof.marks,
         changed_samples=proof.marks_changed,
@@ -271,18 +272,3 @@ def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock
         other_samples=proof.others,
         blank_samples=proof.blank,
     )
-
-
-def _check(proof: Proof, method: PurgeMethod, target: OpenTarget) -> None:
-    """Raise PurgeImpossibleError if anything is still as it was."""
-    if not proof.left:
-        return
-    raise PurgeImpossibleError(
-        f"{method.title} of {target.facts.path} ended without an error, but {proof.left} of "
-        f"{proof.marks + proof.others} places, {proof.marks} of them marked before, still hold what they "
-        "held: this target can't be purged this way"
-    )
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="seconds")

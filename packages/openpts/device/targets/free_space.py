@@ -48,7 +48,8 @@ def check_space(needs: Sequence[SpaceNeed]) -> None:
         by_file_system.setdefault(need.place.stat().st_dev, []).append(need)
     for together in by_file_system.values():
         needed_bytes = sum(need.needed_bytes for need in together)
-        free_bytes = _free_bytes(together[0].place)
+        space = os.statvfs(together[0].place)
+        free_bytes = space.f_bavail * space.f_frsize
         if needed_bytes > free_bytes:
             what = " and ".join(f"{format_capacity(n.needed_bytes)} for {n.what}" for n in together)
             raise TargetError(
@@ -61,11 +62,9 @@ def _of_device(device: BlockDevice, written_bytes: int, roots: SystemRoots) -> I
     if device.kind is DeviceKind.LOOP:
         yield from _of_loop(device, written_bytes, roots)
         return
-    below = [BlockDevice(part.resolve(), roots) for part in sorted((device.folder / "slaves").glob("*"))]
-    if not below:
-        return
+    below = device.parts
     held_bytes = sum(part.capacity_bytes for part in below)
-    if device.capacity_bytes > held_bytes and written_bytes > held_bytes:
+    if below and device.capacity_bytes > held_bytes and written_bytes > held_bytes:
         names = ", ".join(str(part.node) for part in below)
         raise TargetError(
             f"{device.node} reports a capacity of {format_capacity(device.capacity_bytes)}, but what it is "
@@ -104,8 +103,3 @@ def _below_file(path: Path, written_bytes: int, roots: SystemRoots) -> Iterator[
     device = device_below(path, roots)
     if device is not None:
         yield from _of_device(device.whole, written_bytes, roots)
-
-
-def _free_bytes(place: Path) -> int:
-    status = os.statvfs(place)
-    return status.f_bavail * status.f_frsize

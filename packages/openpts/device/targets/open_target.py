@@ -36,30 +36,18 @@ class OpenTarget(Struct, frozen=True):
 
         Only the kernel is asked: that disturbs no I/O, and is answered while the drive answers nothing.
         """
+        path, begun_bytes, device = self.facts.path, self.facts.user_capacity_bytes, self.device
         try:
-            return self._fault_of_file() if self.device is None else self._fault_of_drive(self.device)
+            size_bytes = os.fstat(self.fd).st_size if device is None else device_capacity_bytes(self.fd)
+            if device is not None and not (size_bytes and device.folder.exists()):
+                return f"{path} has gone away: see dmesg"
+            if size_bytes < begun_bytes or (device is not None and size_bytes > begun_bytes):
+                return f"{path} has {size_bytes:,} bytes now, and had {begun_bytes:,} when the test began"
+            if device is not None and device_is_read_only(self.fd):
+                return f"{path} has become read-only: see dmesg"
         except OSError as error:
-            return f"{self.facts.path} can't be asked for its size any more: {error.strerror}"
-
-    def _fault_of_file(self) -> str | None:
-        size_bytes, needed_bytes = os.fstat(self.fd).st_size, self.facts.user_capacity_bytes
-        return self._shrunk(size_bytes) if size_bytes < needed_bytes else None
-
-    def _fault_of_drive(self, device: BlockDevice) -> str | None:
-        size_bytes = device_capacity_bytes(self.fd)
-        if not size_bytes or not device.folder.exists():
-            return f"{self.facts.path} has gone away: see dmesg"
-        if size_bytes != self.facts.user_capacity_bytes:
-            return self._shrunk(size_bytes)
-        if device_is_read_only(self.fd):
-            return f"{self.facts.path} has become read-only: see dmesg"
+            return f"{path} can't be asked for its size any more: {error.strerror}"
         return None
-
-    def _shrunk(self, size_bytes: int) -> str:
-        return (
-            f"{self.facts.path} has {size_bytes:,} bytes now, and had {self.facts.user_capacity_bytes:,} "
-            "when the test began"
-        )
 
 
 def block_facts(fd: int, device: BlockDevice) -> TargetFacts:

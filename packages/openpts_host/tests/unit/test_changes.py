@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from openpts.journal import Entry, Journal, JournalError
-from openpts.journal_lock import journal_lock
+from openpts.journal import Entry, Journal, JournalError, journal_lock
 from openpts.programs import Reply
 from openpts.runner.healing import heal
 from openpts.system_files import SystemRoots

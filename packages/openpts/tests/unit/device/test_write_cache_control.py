@@ -21,8 +21,7 @@ from openpts.device.write_cache import (
     put_back_write_cache,
 )
 from openpts.errors import RunFailedError, TargetError
-from openpts.journal import Journal
-from openpts.journal_lock import journal_lock
+from openpts.journal import Journal, journal_lock
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind

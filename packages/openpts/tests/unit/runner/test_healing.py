@@ -14,8 +14,7 @@ from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.device.write_cache import WRITE_CACHE
 from openpts.errors import OpenptsError, RefusedError, TargetError
-from openpts.journal import Entry, Journal, JournalError
-from openpts.journal_lock import claimed, journal_lock
+from openpts.journal import Entry, Journal, JournalError, claimed, journal_lock
 from openpts.programs import ProgramRunner
 from openpts.runner import healing
 from openpts.runner.healing import heal, heal_before_run

@@ -14,8 +14,8 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import HealthReading
 from openpts_drives.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
 from openpts_drives.health.health import read_health
-from openpts_drives.host_path import path_gauge
-from openpts_drives.purge.ata_password import DRIVE_PASSWORD, refusal, take_password_off
+from openpts_drives.link import path_gauge
+from openpts_drives.purge.ata_security import DRIVE_PASSWORD, refusal, take_password_off
 
 
 class Drive(Concern):

@@ -33,8 +33,8 @@ from openpts.vocabulary.facts import Change, ChangeReport, Facts, Scenario
 from openpts.vocabulary.sample import Sample, StepPlace
 from openpts.vocabulary.verdict import Deviation
 from openpts_drives.gauges import disks_below
-from openpts_drives.health.self_test import self_test_fact
-from openpts_drives.host_path import links_of_host
+from openpts_drives.health.health import self_test_fact
+from openpts_drives.link import links_of_host
 from openpts_host.changes import HOST_SETTING, host_changes, is_of_a_run, put_back_setting, still_needed
 from openpts_host.gauges import power_gauges, pressure_gauge, processor_gauges, saturation_gauges
 from openpts_host.host_capacity import DrivenDrive, expected_limits, memory_of_run

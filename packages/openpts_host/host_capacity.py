@@ -18,7 +18,7 @@ from openpts.record.batch import read_batch
 from openpts.system_files import SystemRoots
 from openpts.units import GB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.bandwidth import MemoryBandwidth
-from openpts_drives.host_path import HostLink, HostPath, host_paths
+from openpts_drives.link import HostLink, HostPath, host_paths
 from openpts_host.container import cpu_quota
 from openpts_host.gauges import memory_traffic
 from openpts_host.memory import available_memory_bytes, last_level_cache_bytes, memory_by_modules

@@ -20,7 +20,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.vocabulary.purge import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.purge import methods
-from openpts_drives.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_security import AtaSecurityErase
 from openpts.device.purge.methods import Capability
 from openpts.device.purge.purge import purge
 from openpts.device.purge.methods import SanitizeKind
@@ -91,7 +91,7 @@ from pathlib import Path
 from openpts.device.block_device import BlockDevice
 from openpts.vocabulary.purge import Consent
 from openpts.device.guard.guard import open_target
-from openpts_drives.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_security import AtaSecurityErase
 from openpts.device.targets.target import BlockTarget
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots

@@ -57,7 +57,7 @@ WRITES_TO_DESCRIPTORS = {
     "openpts/device/targets/scratch_file.py": "the size of a scratch file",
     "openpts/device/purge/purge.py": "marks on a target, before its purge",
     "openpts/device/purge/discard.py": "a target, as its last resort of a purge",
-    "openpts_drives/listing/discovery.py": "a pipe",
+    "openpts_drives/listing.py": "a pipe",
     "openpts/device/trimmed_reads.py": "marks on a target, within the range of its test",
     "openpts/device/write_cache.py": "an attribute of sysfs",
     "openpts_host/setting_file.py": "attributes of sysfs and procfs",
@@ -110,7 +110,7 @@ OPENS_BY_NAME = {
     "attributes of sysfs and procfs, traces of the kernel": {
         "openpts/device/guard/claims.py",
         "openpts/device/ata_identify.py",
-        "openpts_drives/mounted/marked_processes.py",
+        "openpts_drives/mounted/prepared_drive.py",
         "openpts_drives/purge/ata_commands.py",
         "openpts/device/trimmed_reads.py",
         "openpts/device/write_cache.py",
@@ -207,7 +207,7 @@ CALLS_THE_C_LIBRARY = {
 STARTS_PROCESSES = {
     "openpts_traces/capture/program.py": "the operator's own command",
     "openpts/programs.py": "all programs of others",
-    "openpts_drives/listing/discovery.py": "a copy of this process, to ask a drive",
+    "openpts_drives/listing.py": "a copy of this process, to ask a drive",
     "openpts_app/drivers/commands/command_process.py": "the operator's own command",
     "openpts_check/drivers/disk_programs.py": "programs of openpts, on descriptors that the guard has opened",
     "openpts_fio/engine/engine.py": "fio --version; fio, on the descriptor that the guard has opened",
@@ -233,8 +233,7 @@ MAKES_TARGETS = {
 CHANGES_DRIVES = {
     "nvme": {
         "openpts_drives/purge/nvme_drive.py",  # nvme version, to see that it is there
-        "openpts_drives/purge/nvme_format.py",
-        "openpts_drives/purge/nvme_sanitize.py",
+        "openpts_drives/purge/nvme_purges.py",
     },
     "hdparm": {"openpts_drives/purge/ata_commands.py"},
     "sg_format": {"openpts_drives/purge/scsi.py"},

@@ -22,7 +22,7 @@ from openpts.system_files import SystemRoots
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
-from openpts_drives.host_path import path_gauge
+from openpts_drives.link import path_gauge
 from openpts_host.gauges import processor_gauges, saturation_gauges
 
 PERIOD_S = 1.0

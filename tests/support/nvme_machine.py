@@ -12,8 +12,7 @@ from openpts.device.nvme_admin import NvmeController
 from openpts.device.targets.open_target import OpenTarget
 from openpts.system_files import SystemRoots
 from openpts_drives.purge.nvme_drive import SanitizeAction
-from openpts_drives.purge.nvme_format import NvmeFormat
-from openpts_drives.purge.nvme_sanitize import NvmeSanitize
+from openpts_drives.purge.nvme_purges import FORMAT_CRYPTO, FORMAT_USER_DATA, NvmeFormat, NvmeSanitize
 from openpts_drives.purge.purge_programs import Clock
 from tests.support.held_drive import held
 from tests.support.nvme_answers import Drive, sanitize_log
@@ -68,7 +67,7 @@ def target(device: BlockDevice) -> Iterator[OpenTarget]:
 
 
 def formatting(drive: Drive, ses: int = 1) -> NvmeFormat:
-    made = NvmeFormat.user_data() if ses == 1 else NvmeFormat.crypto()
+    made = FORMAT_USER_DATA if ses == 1 else FORMAT_CRYPTO
     return NvmeFormat(made.name, made.title, ses, run=drive.run, questions=drive.questions())
 
 

@@ -26,8 +26,7 @@ from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import ROTATIONAL, Fact
 from openpts_drives.link import negotiated_link
-from openpts_drives.listing.discovery import PATIENCE_S, list_device, list_devices
-from openpts_drives.listing.drive_listing import ListedDevice, PurgeAbility
+from openpts_drives.listing import PATIENCE_S, ListedDevice, PurgeAbility, list_device, list_devices
 
 _UNKNOWN: Final = "-"
 _GAP: Final = 2

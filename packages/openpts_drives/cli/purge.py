@@ -31,8 +31,8 @@ from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.purge import AUTO
-from openpts_drives.listing.drive_listing import PurgeAbility
-from openpts_drives.purge.ata_password import (
+from openpts_drives.listing import PurgeAbility
+from openpts_drives.purge.ata_security import (
     DRIVE_PASSWORD,
     PASSWORD,
     identify_disk,

@@ -7,9 +7,11 @@ device below, are found there by the next run, which also ends what is still run
 import mmap
 import os
 import random
+import signal
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -24,7 +26,43 @@ from openpts.programs import PACKAGES, ProgramError, ProgramRunner, Reply, find_
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, format_capacity
 from openpts.vocabulary.command_run import FileSystemReport, FileSystemSettings, FileSystemType
-from openpts_drives.mounted.marked_processes import MARK, end_marked
+
+MARK: Final = "OPENPTS_APP_RUN"
+"""The variable that has the mark, a random word."""
+
+_TIMEOUT_S: Final = 5.0
+_LOOK_S: Final = 0.02
+_LOOKS: Final = 3
+
+
+def marked(mark: str, roots: SystemRoots) -> tuple[int, ...]:
+    """Processes that live and have the mark; they inherit it from each other. One that cleared it is none."""
+    marker = f"{MARK}={mark}".encode()
+    found = []
+    for process in roots.proc.glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is another user's
+            if marker in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+    return tuple(found)
+
+
+def end_marked(mark: str, roots: SystemRoots) -> int:
+    """Kill them, and wait until they are gone; their number.
+
+    A process that becomes another program has no environment for a moment: none has to be seen several times.
+    """
+    count = looks = 0
+    deadline_s = time.monotonic() + _TIMEOUT_S
+    while looks < _LOOKS and time.monotonic() < deadline_s:
+        living = marked(mark, roots)
+        looks = 0 if living else looks + 1
+        count = max(count, len(living))
+        for process in living:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGKILL)
+        time.sleep(_LOOK_S)
+    return count
+
 
 MOUNT: Final = "mount"
 """The kind of its entries in the undo journal."""
@@ -51,31 +89,31 @@ class PreparedDrive(Struct):
     _entry: Entry | None = field(default=None)
 
     @staticmethod
-    def check(order: FileSystemSettings) -> None:
+    def check(settings: FileSystemSettings) -> None:
         """Raise TargetError where the programs that it takes are missing, or only root may do it."""
         if os.geteuid() != 0:
             raise TargetError(
                 "can't format and mount a drive: only root may; run openpts as root, or name a directory"
             )
-        program = _MADE_BY.get(order.type)
+        program = _MADE_BY.get(settings.type)
         if program and find_program(program) is None:
             raise TargetError(
-                f"can't make the file system {order.type}: the program {program} is missing; install the "
+                f"can't make the file system {settings.type}: the program {program} is missing; install the "
                 f"package {PACKAGES[program].debian}, or choose another one with --file-system"
             )
 
-    def prepare(self, order: FileSystemSettings) -> FileSystemReport:
+    def prepare(self, settings: FileSystemSettings) -> FileSystemReport:
         """Format, mount, fill and trim. Raises TargetError, with nothing mounted then."""
         self.release()
         self._note()
         device = self.device = self._attached()
-        if order.type is FileSystemType.NONE:
+        if settings.type is FileSystemType.NONE:
             return FileSystemReport(
                 str(device.node), "", "none", "", capacity_bytes=device.capacity_bytes, trim="not applicable"
             )
-        made_by = self._format(device, order.type)
-        directory = self._mount(device, order.type)
-        filled_bytes = self._fill(directory, order)
+        made_by = self._format(device, settings.type)
+        directory = self._mount(device, settings.type)
+        filled_bytes = self._fill(directory, settings)
         trim = trimmed(directory, self.run)
         return described(device, directory, self.roots, made_by=made_by, filled_bytes=filled_bytes, trim=trim)
 
@@ -105,7 +143,7 @@ class PreparedDrive(Struct):
             return self.target.device
         path = self.target.facts.path
         arguments = ("losetup", "--find", "--show", "--direct-io=on", path)
-        node = self._done(arguments, f"attach {path} to a loop device").stdout.strip()
+        node = succeeded(self.run, arguments, f"attach {path} to a loop device").stdout.strip()
         return BlockDevice.of_node(Path(node), self.roots)
 
     def _format(self, device: BlockDevice, kind: FileSystemType) -> str:
@@ -116,7 +154,7 @@ class PreparedDrive(Struct):
             arguments = ["mkfs.ext4", "-q", "-F", "-E", at_once, node]
         else:
             arguments = ["mkfs.xfs", "-q", "-f", node]
-        self._done(arguments, f"format {node}", _LONGEST_FORMAT_S)
+        succeeded(self.run, arguments, f"format {node}", _LONGEST_FORMAT_S)
         return " ".join(arguments)
 
     def _mount(self, device: BlockDevice, kind: FileSystemType) -> Path:
@@ -125,9 +163,8 @@ class PreparedDrive(Struct):
         deadline_s = time.monotonic() + _CLAIMED_BY_OTHERS_S
         while True:
             try:
-                self._done(
-                    ("mount", "-t", str(kind), str(device.node), str(directory)), f"mount {device.node}"
-                )
+                command = ("mount", "-t", str(kind), str(device.node), str(directory))
+                succeeded(self.run, command, f"mount {device.node}")
             except TargetError:
                 if time.monotonic() > deadline_s:
                     raise
@@ -135,25 +172,22 @@ class PreparedDrive(Struct):
             else:
                 return directory
 
-    def _fill(self, directory: Path, order: FileSystemSettings) -> int:
-        """Write a file of incompressible data until the file system is as full as ordered."""
+    def _fill(self, directory: Path, settings: FileSystemSettings) -> int:
+        """Write a file of incompressible data until the file system is as full as requested."""
         space = os.statvfs(directory)
         free_bytes = space.f_bavail * space.f_frsize
         used_bytes = (space.f_blocks - space.f_bfree) * space.f_frsize
-        amount_bytes = int(order.fill_pct / 100 * space.f_blocks * space.f_frsize) - used_bytes
+        amount_bytes = int(settings.fill_pct / 100 * space.f_blocks * space.f_frsize) - used_bytes
         if amount_bytes <= 0:
             return 0
         if amount_bytes > free_bytes:
             raise TargetError(
-                f"can't fill {directory} to {order.fill_pct:g} %: that takes "
+                f"can't fill {directory} to {settings.fill_pct:g} %: that takes "
                 f"{format_capacity(amount_bytes)}, and {format_capacity(free_bytes)} are free for programs; "
                 "choose a lower --fill-level"
             )
-        with failing_as(TargetError, f"can't fill {directory} to {order.fill_pct:g} %"):
-            return write_incompressible(directory / "openpts-fill", amount_bytes, order.seed)
-
-    def _done(self, arguments: tuple[str, ...] | list[str], what: str, limit_s: float = _LONGEST_S) -> Reply:
-        return succeeded(self.run, arguments, what, limit_s)
+        with failing_as(TargetError, f"can't fill {directory} to {settings.fill_pct:g} %"):
+            return write_incompressible(directory / "openpts-fill", amount_bytes, settings.seed)
 
 
 def succeeded(

@@ -14,6 +14,7 @@ from openpts.device.purge.methods import Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError, failing_as
 from openpts.programs import ProgramRunner, Reply
+from openpts.system_files import closed_at_end
 
 _FIRST_LOOK_S: Final = 1.0
 _LONGEST_LOOK_S: Final = 10.0
@@ -48,19 +49,19 @@ class OperationStatus(Protocol):
         """Which share is done, 0 to 1; None: not reported."""
 
 
-_Told = TypeVar("_Told", bound=OperationStatus)
+_Status = TypeVar("_Status", bound=OperationStatus)
 
 
 def wait_while_running(
-    read_status: Callable[[], _Told], what: str, limit_s: float, progress: Progress, clock: Clock = CLOCK
-) -> _Told:
+    read_status: Callable[[], _Status], what: str, limit_s: float, progress: Progress, clock: Clock = CLOCK
+) -> _Status:
     """Look after a second, and then less and less often; the last status, when the operation has ended.
 
     Not at once: a drive may need a moment until it reports progress. It continues in any case: an
     interrupt only ends the waiting. ``read_status`` may raise NothingToldError for some minutes: a bus reset
     ends no format. Raises PurgeError after that, and after ``limit_s``.
     """
-    started_s = heard_s = clock.now_s()
+    started_s = reported_s = clock.now_s()
     clock.sleep(_FIRST_LOOK_S)
     pause_s = _FIRST_LOOK_S
     while True:
@@ -68,16 +69,16 @@ def wait_while_running(
         try:
             seen = read_status()
         except NothingToldError as error:
-            if now_s - heard_s > _SILENT_FOR_S:
+            if now_s - reported_s > _SILENT_FOR_S:
                 raise PurgeError(
                     f"can't determine how {what} ended: the drive has not reported its state for "
-                    f"{now_s - heard_s:.0f} s: {error}; {GOES_ON}"
+                    f"{now_s - reported_s:.0f} s: {error}; {GOES_ON}"
                 ) from error
             progress(None, f"{what}: waiting for the drive, {error}")
         else:
             if not seen.running:
                 return seen
-            heard_s = now_s
+            reported_s = now_s
             progress(seen.share, f"{what}: running inside the drive, and can't be stopped")
         if now_s - started_s > limit_s:
             raise PurgeError(
@@ -138,12 +139,10 @@ def held_node(device: BlockDevice, remedy: str, *, alone: bool = False) -> Itera
     """
     with failing_as(TargetError, f"{device.node} can't be opened", remedy):
         fd = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_EXCL if alone else 0))
-    try:
+    with closed_at_end(fd):
         if not _is_behind_its_node(fd, device):
             raise TargetError(f"{device.node} has become another device; {remedy}")
         yield
-    finally:
-        os.close(fd)
 
 
 def _is_behind_its_node(fd: int, device: BlockDevice) -> bool:

@@ -28,7 +28,7 @@ from openpts.runner.healing import Healing, heal
 from openpts.system_files import SystemRoots, printable, read_lines
 from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.facts import Change, ChangeReport, Fact, Facts, Scenario
-from openpts_drives.health.self_test import self_test_fact
+from openpts_drives.health.health import self_test_fact
 from openpts_host.advice.advice import Advice, Grade
 from openpts_host.advice.drive import NUMA_NODE, THREADS
 from openpts_host.advice.table import ADVICE, ADVICE_OF

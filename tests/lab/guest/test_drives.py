@@ -20,8 +20,7 @@ from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.purge import Consent
-from openpts_drives.listing.discovery import list_device
-from openpts_drives.listing.drive_listing import ListedDevice
+from openpts_drives.listing import ListedDevice, list_device
 
 SERIALS = {"NVMe": "LABNVME0000", "SATA": "LABSATA0000", "SAS": "LABSCSI0000"}
 

@@ -60,8 +60,7 @@ from openpts_drives.mounted.directory import (
     open_directory,
     refuse_scheme,
 )
-from openpts_drives.mounted.marked_processes import MARK, end_marked
-from openpts_drives.mounted.prepared_drive import PreparedDrive, described
+from openpts_drives.mounted.prepared_drive import MARK, PreparedDrive, described, end_marked
 from openpts_host.link_settings import COUNTING
 from openpts_host.setting_file import HostSettingError, write_request
 

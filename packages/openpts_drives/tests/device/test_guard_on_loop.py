@@ -24,7 +24,7 @@ from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.purge import Consent
-from openpts_drives.listing.discovery import list_device, list_devices
+from openpts_drives.listing import list_device, list_devices
 from tests.support.refusals import assert_refused, hold
 
 

@@ -4,8 +4,7 @@ import json
 
 import pytest
 
-from openpts_drives.health.ata_health import ata_health
-from openpts_drives.health.smartctl import SmartctlAnswer
+from openpts_drives.health.ata_health import SmartctlAnswer, ata_health
 from tests import DATA
 
 CASES = DATA / "cases/p-smartctl"

@@ -21,8 +21,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.errors import OpenptsError
 from openpts.journal import Entry, Journal
 from openpts.system_files import SystemRoots
-from openpts_drives.purge.ata_password import take_password_off
-from openpts_drives.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_security import AtaSecurityErase, take_password_off
 from tests.data.system_trees import build_system
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners, give_sda, is_free
 from tests.support.held_drive import held

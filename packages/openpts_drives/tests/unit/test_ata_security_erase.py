@@ -18,14 +18,14 @@ from openpts.errors import PurgeError, TargetError
 from openpts.journal import Journal
 from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import SystemRoots
-from openpts_drives.purge.ata_password import (
+from openpts_drives.purge.ata_security import (
     PASSWORD,
+    AtaSecurityErase,
     identify_disk,
     is_noted_drive,
     is_noted_identity,
     take_password_off,
 )
-from openpts_drives.purge.ata_security_erase import AtaSecurityErase
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners, give_sda, is_free
 from tests.support.held_drive import give_node, held
 from tests.support.program_answers import no_programs

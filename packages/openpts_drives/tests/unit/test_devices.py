@@ -18,7 +18,7 @@ from openpts.vocabulary.facts import Fact, HealthReading
 from openpts_drives.cli import devices as devices_module
 from openpts_drives.cli.devices import devices
 from openpts_drives.link import NegotiatedLink
-from openpts_drives.listing.drive_listing import ListedDevice, PurgeAbility, measured
+from openpts_drives.listing import ListedDevice, PurgeAbility, measured
 
 LINK = NegotiatedLink("Gen 3 x4", "Gen 4 x4", ("the PCIe link runs at Gen 3 x4",), "PCI")
 LONG_SERIAL = "S4EVNX0R512345678901"

@@ -3,9 +3,8 @@ from openpts.device.guard.guard import Safety
 from openpts.device.security import Level0, Security
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import fact_of
-from openpts_drives.listing import discovery as inspect
-from openpts_drives.listing.discovery import list_devices
-from openpts_drives.listing.drive_listing import ListedDevice
+from openpts_drives import listing as inspect
+from openpts_drives.listing import ListedDevice, list_devices
 
 
 def _by_name(roots: SystemRoots) -> dict[str, ListedDevice]:

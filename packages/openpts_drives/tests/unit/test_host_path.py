@@ -4,7 +4,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
-from openpts_drives.host_path import HostPath, host_paths, path_gauge
+from openpts_drives.link import HostPath, host_paths, path_gauge
 from tests.data.system_trees import server, shelf
 
 __all__ = ["server", "shelf"]

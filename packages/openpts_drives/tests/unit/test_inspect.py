@@ -14,8 +14,8 @@ from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, HealthReading
-from openpts_drives.listing import discovery as inspect_module
-from openpts_drives.listing.discovery import inspect_disk
+from openpts_drives import listing as inspect_module
+from openpts_drives.listing import inspect_disk
 from openpts_drives.purge import purge_alone as purge_alone_module
 from openpts_drives.purge.purge_alone import methods_of
 

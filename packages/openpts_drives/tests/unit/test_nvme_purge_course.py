@@ -14,7 +14,7 @@ from openpts.programs import ProgramError, Reply
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts_drives.purge.nvme_drive import SanitizeAction, SanitizeLog, SanitizeState
-from openpts_drives.purge.nvme_format import NvmeFormat
+from openpts_drives.purge.nvme_purges import NvmeFormat
 from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
 from tests.support.nvme_machine import (
     BLOCK_ALLOWING_EXIT,

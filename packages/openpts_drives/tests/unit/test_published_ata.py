@@ -8,8 +8,7 @@ import json
 import pytest
 
 from openpts.units import GB, GIB, MIB
-from openpts_drives.health.ata_health import ata_health
-from openpts_drives.health.smartctl import SmartctlAnswer
+from openpts_drives.health.ata_health import SmartctlAnswer, ata_health
 from tests.support.published_drives import PublishedDrive, captured, published, smartctl_json_of_ata
 
 DRIVES = published("ata")

@@ -3,7 +3,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from openpts_drives.listing.discovery import ChildReply, ask_each
+from openpts_drives.listing import ChildReply, ask_each
 
 
 def test_each_is_answered_in_its_place_and_the_last_answer_counts() -> None:

@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
-from openpts_drives.health.ata_health import ata_health, bridged_nvme_health, scsi_health
+from openpts_drives.health.ata_health import (
+    SmartctlAnswer,
+    SmartctlError,
+    ask_smartctl,
+    ata_health,
+    bridged_nvme_health,
+    scsi_health,
+    smartctl_command,
+)
 from openpts_drives.health.nvme_health import parse_smart_log
-from openpts_drives.health.smartctl import SmartctlAnswer, SmartctlError, ask_smartctl, smartctl_command
 from tests.support.program_answers import says
 from tests.support.published_drives import captured, published, smartctl_json_of_ata, smartctl_json_of_scsi
 

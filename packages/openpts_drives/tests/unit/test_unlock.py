@@ -12,7 +12,7 @@ from openpts.journal import Entry, Journal
 from openpts.programs import ProgramError
 from openpts.system_files import SystemRoots
 from openpts_drives.cli import purge as unlock_module
-from openpts_drives.purge.ata_security_erase import AtaSecurityErase
+from openpts_drives.purge.ata_security import AtaSecurityErase
 from tests.data.system_trees import server
 from tests.support.ata_security_drive import AtaSecurityDrive
 from tests.support.held_drive import held

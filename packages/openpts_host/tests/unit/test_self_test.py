@@ -11,8 +11,8 @@ from openpts.device.nvme_admin import NvmeCommandError, NvmeController, parse_id
 from openpts.programs import ProgramRunner, Reply
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Scenario
-from openpts_drives.health import self_test
-from openpts_drives.health.self_test import self_test_fact
+from openpts_drives.health import health as self_test
+from openpts_drives.health.health import self_test_fact
 from openpts_host.advice.advice import Grade
 from openpts_host.advice.table import ADVICE
 from tests.support.program_answers import no_programs

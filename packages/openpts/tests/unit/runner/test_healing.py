@@ -21,7 +21,7 @@ from openpts.runner.healing import heal, heal_before_run
 from openpts.system_files import SystemRoots
 from openpts_drives.mounted.prepared_drive import MOUNT
 from openpts_drives.nvme import POWER_STATES
-from openpts_drives.purge.ata_password import DRIVE_PASSWORD
+from openpts_drives.purge.ata_security import DRIVE_PASSWORD
 from openpts_host.changes import HOST_SETTING
 from openpts_nvme.outliers.drive_monitor import LATENCY_MONITOR
 from openpts_traces.capture.leftovers import BLOCK_TRACE

@@ -1,8 +1,8 @@
-"""All drives of this machine, and whether one could be tested.
+"""All drives of this machine, what each is and how it is, and whether one could be tested.
 
-A command to a drive that hangs can't be cancelled: the process sleeps in the kernel until the driver gives
-up, for minutes. So each drive is asked by a child process of its own: one that doesn't answer in time is left
-behind, and costs its own answer only.
+Wakes no drive, and writes to none. A command to a drive that hangs can't be cancelled: the process sleeps in
+the kernel until the driver gives up, for minutes. So each drive is asked by a child process of its own: one
+that doesn't answer in time is left behind, and costs its own answer only.
 """
 
 import os
@@ -14,8 +14,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, Self, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -27,18 +26,119 @@ from openpts.device.guard.rules import SECURITY_RULE, SIGNATURE_RULE, quiet_refu
 from openpts.device.guard.usage import at_work, read_usage
 from openpts.device.identity import Media, drive_facts, identified_controller, media
 from openpts.device.nvme_subsystem import NvmeSubsystem
-from openpts.device.purge.methods import capabilities
+from openpts.device.purge.methods import Capability, PurgeMethod, capabilities
 from openpts.device.security import Security, read_security
-from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.target import BlockTarget
 from openpts.device.write_cache import UNKNOWN, read_write_cache
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import ROTATIONAL, Fact, Facts, HealthReading
+from openpts.vocabulary.facts import ROTATIONAL, Fact, Facts, HealthReading, fact_of
 from openpts_drives.health.health import read_health_of
 from openpts_drives.link import NegotiatedLink, negotiated_link
-from openpts_drives.listing.drive_listing import ListedDevice, PurgeAbility, measured, named
+
+
+class PurgeAbility(Struct, frozen=True):
+    """A purge method, and whether the drive has it; ``reason`` is where that was read, or why not.
+
+    ``reaches`` are nodes of other namespaces that it would erase too.
+    """
+
+    name: str
+    title: str
+    is_purge: bool
+    supported: bool
+    reason: str
+    duration_s: float | None
+    reaches: tuple[str, ...]
+
+    @classmethod
+    def of(cls, method: PurgeMethod, capability: Capability) -> Self:
+        """What the drive says of one of the methods."""
+        return cls(
+            method.name,
+            method.title,
+            method.is_purge,
+            capability.supported,
+            capability.reason,
+            capability.duration_s,
+            capability.reaches,
+        )
+
+
+class ListedLink(Struct, frozen=True):
+    """The link as it was negotiated, and the most that both ends could do."""
+
+    current: str | None
+    maximum: str | None
+
+
+class ListedDevice(Struct, frozen=True, kw_only=True):
+    """A whole drive; None is what nothing reports.
+
+    ``facts`` have the keys of the report's header and their places. ``other_namespaces`` are nodes of its
+    controller. ``warnings`` are sentences that an operator should read before a test. ``silent`` says that
+    the drive didn't answer in time, so that only the kernel's own knowledge is here.
+    """
+
+    path: str
+    model: str | None
+    serial: str | None
+    slot: str | None
+    firmware: str | None
+    capacity_bytes: int
+    interface: str | None
+    link: ListedLink
+    form_factor: str | None
+    media: str | None
+    rotation_rpm: int | None
+    logical_sector_bytes: int | None
+    physical_sector_bytes: int | None
+    write_cache: str | None
+    temperature_c: float | None
+    percentage_used_pct: float | None
+    health: HealthReading
+    purge_methods: tuple[PurgeAbility, ...]
+    other_namespaces: tuple[str, ...]
+    facts: Facts
+    warnings: tuple[str, ...]
+    silent: str | None
+    safety: GuardVerdict
+
+    @classmethod
+    def of(cls, device: BlockDevice, facts: Facts, media: Media, link: NegotiatedLink, **known: Any) -> Self:
+        """A drive that has answered nothing itself."""
+        unknown: dict[str, Any] = {
+            "logical_sector_bytes": None,
+            "physical_sector_bytes": None,
+            "purge_methods": (),
+            "other_namespaces": (),
+            "warnings": (),
+            "silent": None,
+        }
+        return cls(
+            **unknown | known | named(facts) | measured(HealthReading("the drive was not asked")),
+            path=str(device.node),
+            capacity_bytes=device.capacity_bytes,
+            link=ListedLink(link.current, link.most),
+            media=media.kind,
+            rotation_rpm=media.rpm,
+        )
+
+
+_FACTS: Final = ("model", "serial", "slot", "firmware", "interface", "form_factor", "write_cache")
+_VALUES: Final = ("temperature_c", "percentage_used_pct")
+
+
+def named(facts: Facts) -> dict[str, Any]:
+    """The fields of a drive that its facts fill."""
+    return {"facts": facts, **{key: fact_of(facts, key) for key in _FACTS}}
+
+
+def measured(health: HealthReading) -> dict[str, Any]:
+    """The fields of a drive that its log fills."""
+    return {"health": health, **{key: health.values.get(key) for key in _VALUES}}
+
 
 _NOT_IDENTIFIED: Final = "the drive was not asked"
 _WELL: Final = 0
@@ -62,7 +162,8 @@ def inspect_disk(
         return
     reported = _as_it_answers(device, usage, known, may_wake=may_wake)
     yield reported
-    yield replace(reported, purge_methods=_purge(device))
+    methods = (PurgeAbility.of(*each) for each in capabilities(device) if not each[1].foreign)
+    yield replace(reported, purge_methods=tuple(methods))
 
 
 def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) -> ListedDevice:
@@ -104,7 +205,9 @@ def _as_it_answers(
     facts = known.facts | drive_facts(device, device.roots, *identified_controller(device))
     try:
         with open_for_reading(BlockTarget(device.node), device.roots) as target:
-            facts |= _cache(target, device)
+            cache = read_write_cache(target, required_enabled=False, roots=device.roots)
+        actual = None if cache.actual == UNKNOWN else cache.actual
+        facts |= {"write_cache": Fact(actual, cache.source)}
     except TargetError as error:
         facts |= {"write_cache": Fact(None, str(error))}
     # also of a drive that can't be read: its log may say why
@@ -122,19 +225,6 @@ def _as_it_answers(
 def _sleeps(device: BlockDevice) -> bool:
     """Whether the kernel has put it to sleep: to open it would wake it."""
     return device.text("device/power/runtime_status") == "suspended"
-
-
-def _cache(target: OpenTarget, device: BlockDevice) -> Facts:
-    report = read_write_cache(target, required_enabled=False, roots=device.roots)
-    return {"write_cache": Fact(None if report.actual == UNKNOWN else report.actual, report.source)}
-
-
-def _purge(device: BlockDevice) -> tuple[PurgeAbility, ...]:
-    return tuple(
-        PurgeAbility.of(method, capability)
-        for method, capability in capabilities(device)
-        if not capability.foreign
-    )
 
 
 def _verdict(
@@ -174,17 +264,17 @@ def _security_warnings(security: Security) -> Iterator[str]:
 
 
 def _health_warnings(health: HealthReading) -> tuple[str, ...]:
-    said = []
+    found = []
     if (warning := health.values.get("critical_warning", _WELL)) != _WELL:
-        said.append(f"the drive's log has a critical warning, {int(warning):#04x}")
+        found.append(f"the drive's log has a critical warning, {int(warning):#04x}")
     if health.values.get("read_only", 0) == 1:
-        said.append("the drive is read-only")
+        found.append("the drive is read-only")
     if health.values.get("failure_foretold", 0) == 1:
-        said.append("the drive predicts its own failure (SMART)")
+        found.append("the drive predicts its own failure (SMART)")
     temperature_c, limit_c = health.values.get("temperature_c"), health.values.get("warning_limit_c")
     if temperature_c is not None and limit_c is not None and temperature_c >= limit_c:
-        said.append(f"its temperature is {temperature_c:g} °C, its own limit {limit_c:g} °C")
-    return tuple(said)
+        found.append(f"its temperature is {temperature_c:g} °C, its own limit {limit_c:g} °C")
+    return tuple(found)
 
 
 Asked = TypeVar("Asked")
@@ -294,36 +384,29 @@ PATIENCE_S: Final = 10.0
 
 def list_devices(roots: SystemRoots, patience_s: float = PATIENCE_S) -> list[ListedDevice]:
     """Every whole drive, as far as it answers within ``patience_s``; none is woken, and none written to."""
-    return _look_at(whole_drives(roots), roots, patience_s, may_wake=False)
+    return _inspect(whole_drives(roots), roots, patience_s, may_wake=False)
 
 
 def list_device(device: BlockDevice, roots: SystemRoots, patience_s: float = PATIENCE_S) -> ListedDevice:
     """One drive, its first sectors looked into as before a test."""
-    return _look_at([device], roots, patience_s, may_wake=True)[0]
+    return _inspect([device], roots, patience_s, may_wake=True)[0]
 
 
-def _look_at(
+def _inspect(
     disks: list[BlockDevice], roots: SystemRoots, patience_s: float, *, may_wake: bool
 ) -> list[ListedDevice]:
-    usage = _usage(disks, roots)
-    replies = ask_each(disks, partial(_answers, usage=usage, may_wake=may_wake), patience_s)
+    usage: Usage | RefusedError
+    try:
+        usage = settled(read_usage(roots), disks)
+    except RefusedError as error:
+        usage = error
+    replies = ask_each(disks, lambda disk: inspect_disk(disk, usage, may_wake=may_wake), patience_s)
     silent = f"no answer within {patience_s:g} s: see dmesg"
-    return [_heard(disk, reply, silent) for disk, reply in zip(disks, replies, strict=True)]
+    return [_listed(disk, reply, silent) for disk, reply in zip(disks, replies, strict=True)]
 
 
-def _heard(disk: BlockDevice, reply: ChildReply[ListedDevice], silent: str) -> ListedDevice:
+def _listed(disk: BlockDevice, reply: ChildReply[ListedDevice], silent: str) -> ListedDevice:
     if reply.answer is not None:
         return reply.answer if reply.complete else replace(reply.answer, silent=silent)
     unknown, nothing = GuardVerdict.of(unknown=silent), NegotiatedLink(None, None, (), silent)
     return ListedDevice.of(disk, {}, Media(None, None, silent), nothing, safety=unknown, silent=silent)
-
-
-def _answers(disk: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool) -> Iterator[ListedDevice]:
-    yield from inspect_disk(disk, usage, may_wake=may_wake)
-
-
-def _usage(disks: list[BlockDevice], roots: SystemRoots) -> Usage | RefusedError:
-    try:
-        return settled(read_usage(roots), disks)
-    except RefusedError as error:
-        return error

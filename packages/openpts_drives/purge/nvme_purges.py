@@ -1,10 +1,6 @@
-"""NVMe Sanitize of a whole NVM subsystem, by nvme-cli, and the wait for its end.
+"""NVMe Format NVM of a namespace, its LBA format kept, and Sanitize of an NVM subsystem, by nvme-cli."""
 
-The command only starts it. The drive continues by itself, through resets and power cycles, and takes no reads
-or writes until it is done; the Sanitize Status log has its progress.
-"""
-
-from typing import Final, Self
+from typing import Final
 
 from msgspec import Struct, field
 
@@ -15,7 +11,7 @@ from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import Capability, Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import ProgramError, ProgramRunner, run_program
+from openpts.programs import ProgramError, ProgramRunner, Reply, run_program
 from openpts.vocabulary.facts import Facts
 from openpts_drives.purge.nvme_drive import (
     NoAnswerError,
@@ -24,6 +20,7 @@ from openpts_drives.purge.nvme_drive import (
     SanitizeAction,
     SanitizeLog,
     SanitizeState,
+    ask,
     ask_closed,
     check_held,
     controller_node,
@@ -36,6 +33,94 @@ from openpts_drives.purge.nvme_drive import (
 )
 from openpts_drives.purge.purge_programs import CLOCK, Clock, run_watched
 
+# The drive tells no time. Block erase of some TB ends in minutes; a drive that overwrites takes hours, and to
+# break it off would leave it without a format.
+_TIMEOUT_S: Final = 6 * 3600.0
+_PROGRAM_TIMEOUT_S: Final = _TIMEOUT_S + 60
+
+_FORMAT_NVM: Final = 1 << 1  # of OACS
+_FORMATS_ALL, _ERASES_ALL, _CRYPTO_ERASE = 1 << 0, 1 << 1, 1 << 2  # of FNA
+
+
+class NvmeFormat(Struct, frozen=True):
+    """Implements openpts.device.purge.methods.PurgeMethod; ``ses`` is the Secure Erase Setting."""
+
+    name: str
+    title: str
+    ses: int
+    is_purge: bool = True
+    run: ProgramRunner = run_program
+    questions: NvmeQuestions = field(default_factory=NvmeQuestions)
+
+    def capability(self, device: BlockDevice) -> Capability:
+        """OACS, FNA, and no sanitize in progress."""
+        try:
+            controller = ask_closed(device, self.questions, self.run).controller
+        except NoAnswerError as error:
+            return without(error)
+        reported = f"Identify Controller: OACS {controller.oacs:#x}, FNA {controller.fna:#x}"
+        if not controller.oacs & _FORMAT_NVM:
+            return Capability(False, f"has no Format NVM ({reported})")
+        if self.ses == 2 and not controller.fna & _CRYPTO_ERASE:
+            return Capability(False, f"has no cryptographic erase in Format NVM ({reported})")
+        capability = Capability(True, reported)
+        reaches_all = controller.fna & (_FORMATS_ALL | _ERASES_ALL)
+        return of_all(capability, device, controller, self.questions) if reaches_all else capability
+
+    def carry_out(self, target: OpenTarget, progress: Progress) -> str:
+        device = target.device
+        assert device is not None  # noqa: S101 only drives have such methods
+        check_held(target, self.capability(device))
+        before = self._ask(target, device).namespace
+        command = [
+            *("nvme", "format", str(controller_node(target, self.questions))),
+            *(f"--namespace-id={namespace_id(device)}", f"--ses={self.ses}", f"--lbaf={before.format_index}"),
+            *(f"--ms={int(before.extended)}", f"--pi={before.protection}"),
+            *(f"--pil={int(before.protection_first)}", f"--timeout={_TIMEOUT_S * 1000:.0f}", "--force"),
+        ]
+
+        def tell(elapsed_s: float) -> None:
+            # the drive is not asked how far it is: one that answers nothing else meanwhile would let the
+            # question time out, and the kernel would reset it in the middle of its format
+            progress(None, f"formatting for {elapsed_s:.0f} s")
+
+        try:
+            answer = run_watched(self.run, command, _PROGRAM_TIMEOUT_S, tell)
+        except ProgramError as error:
+            raise self._failed(target, str(error), command) from error
+        if answer.returncode != 0:
+            raise self._failed(target, answer.complaint, command, answer)
+        after = self._ask(target, device).namespace
+        if (after.format_text, after.nsze) != (before.format_text, before.nsze):
+            raise PurgeError(
+                f"{self.title} changed {target.facts.path} from {before.nsze:,} blocks of "
+                f"{before.format_text} to {after.nsze:,} of {after.format_text}"
+            )
+        return f"{before.format_text}, kept; {' '.join(command)}"
+
+    def status(self, target: OpenTarget) -> Facts:
+        """NUSE, the format, and what deallocated blocks read as."""
+        return status_facts(target, self.questions)
+
+    def _ask(self, target: OpenTarget, device: BlockDevice) -> NvmeAnswers:
+        with failing_as(PurgeError, f"{self.title} of {target.facts.path}", of=NoAnswerError):
+            return ask(target.fd, namespace_id(device), self.questions)
+
+    def _failed(
+        self, target: OpenTarget, why: str, command: list[str], answer: Reply | None = None
+    ) -> PurgeError:
+        helps = what_helps(answer) if answer is not None else None
+        return PurgeError(
+            f"{self.title} of {target.facts.path} failed: {why}; {f'{helps}; ' if helps else ''}"
+            "a drive may refuse all reads and writes after that, until a format succeeds: "
+            f"{' '.join(command)}"
+        )
+
+
+FORMAT_USER_DATA: Final = NvmeFormat("nvme-format", "NVMe Format NVM, user data erase", 1)
+FORMAT_CRYPTO: Final = NvmeFormat("nvme-format-crypto", "NVMe Format NVM, cryptographic erase", 2)
+
+
 _POLL_S: Final = 1.0
 # Drives without an estimate took up to minutes; one that overwrites has its capacity to write.
 _FLOOR_S: Final = 2 * 3600.0
@@ -47,8 +132,9 @@ _NEVER_BEGUN_S: Final = 60.0
 
 
 class SanitizeWait(Struct, frozen=True):
-    """One wait. ``command`` is dword 10 of the sanitize, ``before`` the log before it was sent;
-    ``limit_s`` is when to give up.
+    """One wait, made before the command is sent: ``serial`` and ``nsid`` are what the drive is known by then.
+
+    ``command`` is dword 10 of the sanitize, ``before`` the log until now; ``limit_s`` is when to give up.
     """
 
     target: OpenTarget
@@ -61,44 +147,24 @@ class SanitizeWait(Struct, frozen=True):
     questions: NvmeQuestions
     clock: Clock
 
-    @classmethod
-    def of(
-        cls,
-        target: OpenTarget,
-        title: str,
-        command: int,
-        *,
-        before: SanitizeLog | None,
-        estimate_s: float | None,
-        questions: NvmeQuestions,
-        clock: Clock,
-    ) -> Self:
-        """Prepared before the command is sent: what the drive is known by is read now."""
-        device = target.device
-        assert device is not None  # noqa: S101 only drives can be sanitized
-        one_pass_s = target.facts.user_capacity_bytes / _SLOWEST_BYTES_PER_S
-        limit_s = max(_FLOOR_S, one_pass_s, _ESTIMATES * (estimate_s or 0))
-        serial, nsid = serial_number(device).value, namespace_id(device)
-        return cls(target, title, serial, nsid, command, before, limit_s, questions, clock)
-
     def to_the_end(self, progress: Progress) -> SanitizeLog:
         """The log when it says that all is done.
 
         Raises PurgeError if the sanitize fails, never ends, or the drive does not come back.
         """
         clock = self.clock
-        started_s = heard_s = clock.now_s()
+        started_s = answered_s = clock.now_s()
         last, begun = "no status yet", False
         while True:
             now_s = clock.now_s()
             try:
                 log = self._read()
             except NoAnswerError as error:
-                if now_s - heard_s > _GONE_FOR_S:
-                    raise self._lost(now_s - heard_s, str(error)) from error
+                if now_s - answered_s > _GONE_FOR_S:
+                    raise self._lost(now_s - answered_s, str(error)) from error
                 progress(None, f"waiting for the drive, {error}")
             else:
-                heard_s, last = now_s, str(log)
+                answered_s, last = now_s, str(log)
                 # every sanitize of a kind has the same dword 10: an old success looks like a new one
                 begun = begun or log != self.before or now_s - started_s >= _NEVER_BEGUN_S
                 if begun and self._is_over(log, now_s - started_s):
@@ -159,9 +225,9 @@ class SanitizeWait(Struct, frozen=True):
         controller = NvmeSubsystem.of(device).live_controller if device else None
         return f"/dev/{controller.name}" if controller else self.target.facts.path
 
-    def _lost(self, seconds: float, said: str) -> PurgeError:
+    def _lost(self, seconds: float, why: str) -> PurgeError:
         return PurgeError(
-            f"{self._what} was started, but the drive has not answered for {seconds:.0f} s: {said}; it "
+            f"{self._what} was started, but the drive has not answered for {seconds:.0f} s: {why}; it "
             "continues by itself when the drive has power: see nvme sanitize-log when it is back"
         )
 
@@ -230,14 +296,17 @@ class NvmeSanitize(Struct, frozen=True):
         if self.action is SanitizeAction.OVERWRITE:
             command += ["--owpass=1", "--ovrpat=0"]
         passes = 1 << _PASSES_AT if self.action is SanitizeAction.OVERWRITE else 0
-        wait = SanitizeWait.of(
+        one_pass_s = target.facts.user_capacity_bytes / _SLOWEST_BYTES_PER_S
+        wait = SanitizeWait(
             target,
             self.title,
+            serial_number(device).value,
+            namespace_id(device),
             self.action.number | _ALLOW_EXIT | passes,
-            before=answers.sanitize,
-            estimate_s=capability.duration_s,
-            questions=self.questions,
-            clock=self.clock,
+            answers.sanitize,
+            max(_FLOOR_S, one_pass_s, _ESTIMATES * (capability.duration_s or 0)),
+            self.questions,
+            self.clock,
         )
         with failing_as(PurgeError, f"{self.title} of {target.facts.path} failed", of=ProgramError):
             answer = run_watched(
@@ -270,6 +339,6 @@ class NvmeSanitize(Struct, frozen=True):
         return estimate_s
 
 
-BLOCK: Final = NvmeSanitize(SanitizeAction.BLOCK)
-CRYPTO: Final = NvmeSanitize(SanitizeAction.CRYPTO)
-OVERWRITE: Final = NvmeSanitize(SanitizeAction.OVERWRITE)
+SANITIZE_BLOCK: Final = NvmeSanitize(SanitizeAction.BLOCK)
+SANITIZE_CRYPTO: Final = NvmeSanitize(SanitizeAction.CRYPTO)
+SANITIZE_OVERWRITE: Final = NvmeSanitize(SanitizeAction.OVERWRITE)

@@ -39,9 +39,8 @@ from openpts.vocabulary.facts import Scenario
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.chosen_drives import LocatedDrive, limits_together, located
 from openpts_batch.executor import EntryOutput, Executor, now
-from openpts_host.changes import host_changes
+from openpts_host.changes import host_changes, tuned_host
 from openpts_host.host_capacity import memory_for_batch
-from openpts_host.run_tuning import tuned_host
 from openpts_sim.simulated_target import names_simulated
 
 

@@ -35,12 +35,19 @@ from openpts.vocabulary.verdict import Deviation
 from openpts_drives.gauges import disks_below
 from openpts_drives.health.health import self_test_fact
 from openpts_drives.link import links_of_host
-from openpts_host.changes import HOST_SETTING, host_changes, is_of_a_run, put_back_setting, still_needed
+from openpts_host.changes import (
+    HOST_SETTING,
+    host_changes,
+    is_of_a_run,
+    put_back_setting,
+    still_needed,
+    tuned_host,
+    tuning_lines,
+)
 from openpts_host.gauges import power_gauges, pressure_gauge, processor_gauges, saturation_gauges
 from openpts_host.host_capacity import DrivenDrive, expected_limits, memory_of_run
 from openpts_host.inventory import host_facts
 from openpts_host.link_settings import COUNTING, link_changes, link_settings
-from openpts_host.run_tuning import tuned_host, tuning_lines
 from openpts_host.settings import host_settings
 from openpts_host.software import program_facts, software_facts
 

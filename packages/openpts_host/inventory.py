@@ -177,15 +177,8 @@ _BYTES_PER_KB: Final = 1024  # of meminfo, whatever it writes
 _DMI: Final = "class/dmi/id"
 # what firmware of makers of virtual machines calls itself
 _VIRTUAL_SYSTEMS: Final = (
-    "KVM",
-    "QEMU",
-    "VirtualBox",
-    "VMware",
-    "Virtual Machine",
-    "Xen",
-    "Amazon EC2",
-    "Google Compute",
-)
+    "KVM", "QEMU", "VirtualBox", "VMware", "Virtual Machine", "Xen", "Amazon EC2", "Google Compute",
+)  # fmt: skip
 
 
 # SOL-SYS-01

@@ -34,15 +34,8 @@ def last_level_cache_bytes(cpus: Iterable[int], roots: SystemRoots) -> int:
 
 
 # Offsets in the structure "Memory Device", DSP0134 7.18
-_SIZE, _LOCATOR_TYPE, _SPEED, _MAKER, _PART, _EXTENDED_SIZE, _CONFIGURED_SPEED = (
-    0x0C,
-    0x12,
-    0x15,
-    0x17,
-    0x1A,
-    0x1C,
-    0x20,
-)
+_SIZE, _LOCATOR_TYPE, _SPEED, _MAKER, _PART = 0x0C, 0x12, 0x15, 0x17, 0x1A
+_EXTENDED_SIZE, _CONFIGURED_SPEED = 0x1C, 0x20
 _EMPTY, _UNKNOWN, _IS_EXTENDED, _IN_KIB = 0, 0xFFFF, 0x7FFF, 0x8000
 _MIB_PER_GIB: Final = 1024
 _TYPES: Final = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.errors import OpenptsError
-from openpts.system_files import SystemRoots, chosen_word, read_text
+from openpts.system_files import SystemRoots, chosen_word, closed_at_end, read_text
 
 _REASONS: Final = {
     errno.EACCES: "no permission: only root may change it",
@@ -44,11 +44,8 @@ def write_request(path: Path, value: str, roots: SystemRoots) -> None:
     if not any(real.is_relative_to(top.resolve()) for top in (roots.sys, roots.proc / "sys")):
         raise HostSettingError(f"{path} is not a kernel setting")
     try:
-        fd = os.open(real, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
-        try:
+        with closed_at_end(os.open(real, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)) as fd:
             os.write(fd, value.encode())
-        finally:
-            os.close(fd)
     except OSError as error:
         raise HostSettingError(_reason(error)) from error
 
@@ -60,14 +57,12 @@ def held_open(path: Path, content: bytes) -> Iterator[None]:
         fd = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     except OSError as error:
         raise HostSettingError(_reason(error)) from error
-    try:
+    with closed_at_end(fd):
         try:
             os.write(fd, content)
         except OSError as error:
             raise HostSettingError(_reason(error)) from error
         yield
-    finally:
-        os.close(fd)
 
 
 def _reason(error: OSError) -> str:

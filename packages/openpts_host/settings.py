@@ -13,12 +13,11 @@ from typing import Final
 from openpts.programs import ProgramRunner, run_program
 from openpts.system_files import SystemRoots, read_integer, read_text
 from openpts.vocabulary.facts import Fact, Facts
-from openpts_host.activities import activity_facts, load_facts
 from openpts_host.advice.machine import DEEPER_OFF, HELD
 from openpts_host.container import container_fact, control_group_limits
 from openpts_host.inventory import virtualization_fact
 from openpts_host.memory import memory_settings
-from openpts_host.services import service_facts, sleep_inhibitors
+from openpts_host.services import activity_facts, load_facts, service_facts, sleep_inhibitors
 
 _FORMAT: Final = struct.Struct("=i")  # include/linux/pm_qos.h: s32, microseconds
 _NO_LIMIT_US: Final = 2_000_000_000  # PM_QOS_CPU_LATENCY_DEFAULT_VALUE

@@ -80,16 +80,8 @@ def _path(device: BlockDevice, roots: SystemRoots) -> Fact:
 
 
 _ONLY_OF_DRIVES: Final = (
-    "manufacturer",
-    "serial",
-    "firmware",
-    "form_factor",
-    "media",
-    "nand_type",
-    "features",
-    "pcie",
-    "hba",
-)
+    "manufacturer", "serial", "firmware", "form_factor", "media", "nand_type", "features", "pcie", "hba",
+)  # fmt: skip
 
 
 def _file_facts(target: TargetFacts, roots: SystemRoots) -> Facts:

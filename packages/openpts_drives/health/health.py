@@ -52,22 +52,10 @@ _SIMULATED_PLACEMENT: Final = {
     "erased_bytes": "erased_bytes",
 }
 _SIMULATED_AS_THEY_ARE: Final = (
-    "temperature_c",
-    "available_spare_pct",
-    "read_only",
-    "host_read_bytes",
-    "host_write_bytes",
-    "erases",
-    "erase_count_mean",
-    "erase_count_max",
-    "bad_superblocks",
-    "media_errors",
-    "throttle_events",
-    "warning_temperature_s",
-    "critical_temperature_s",
-    "busy_s",
-    "energy_j",
-)
+    "temperature_c", "available_spare_pct", "read_only", "host_read_bytes", "host_write_bytes", "erases",
+    "erase_count_mean", "erase_count_max", "bad_superblocks", "media_errors", "throttle_events",
+    "warning_temperature_s", "critical_temperature_s", "busy_s", "energy_j",
+)  # fmt: skip
 
 
 def read_health(target: OpenTarget, run: ProgramRunner = run_program) -> HealthReading:

@@ -18,22 +18,10 @@ from openpts.units import NS_PER_MS
 from openpts.vocabulary.command_run import DeviceCounts
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
-_OVER_A_NETWORK: Final = frozenset(
-    {
-        "nfs",
-        "nfs4",
-        "cifs",
-        "smb3",
-        "smbfs",
-        "9p",
-        "virtiofs",
-        "ceph",
-        "afs",
-        "glusterfs",
-        "fuse.sshfs",
-        "lustre",
-    }
-)
+_OVER_A_NETWORK: Final = frozenset({
+    "nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "virtiofs", "ceph", "afs", "glusterfs", "fuse.sshfs",
+    "lustre",
+})  # fmt: skip
 _HOW_ELSE: Final = "name a directory on a file system of a local drive, see findmnt --real"
 _HOW_TO_NAME: Final = (
     "name a directory on a mounted file system, a drive such as /dev/nvme0n1, or a file as "

@@ -51,8 +51,8 @@ class Advice(Struct, frozen=True):
     scenario changes results little. ``requirements`` are those of the guide.
     """
 
-    key: str
     group: Group
+    key: str
     title: str
     real_world: str
     synthetic: str

@@ -1,6 +1,7 @@
 """The settings of a drive: its queue in the kernel, its link, and what saves power on the way."""
 
 import re
+from functools import partial
 from typing import Final
 
 from openpts_host.advice.advice import (
@@ -66,19 +67,19 @@ def _processors(text: str) -> set[int]:
     return processors
 
 
+_of_queue: Final = partial(Advice, Group.QUEUE)
+
 DRIVE_QUEUE: Final = (
-    Advice(
+    _of_queue(
         "storage_driver",
-        Group.QUEUE,
         "Storage driver",
         RECORDED,
         RECORDED,
         "results with one driver do not hold for another",
         requirements=("SOL-SYS-05",),
     ),
-    Advice(
+    _of_queue(
         NUMA_NODE,
-        Group.QUEUE,
         "NUMA node of the drive",
         "default",
         "threads on the same node",
@@ -87,18 +88,16 @@ DRIVE_QUEUE: Final = (
         ("SOL-GEN-10",),
         remedy="choose processors with --cpus",
     ),
-    Advice(
+    _of_queue(
         "interrupts",
-        Group.QUEUE,
         "Interrupts of the drive",
         RECORDED,
         "one for each processor",
         "processors that share a queue wait for each other",
         remedy="the kernel fixes those of NVMe queues",
     ),
-    Advice(
+    _of_queue(
         "scheduler",
-        Group.QUEUE,
         "I/O scheduler",
         "default",
         "none",
@@ -106,9 +105,8 @@ DRIVE_QUEUE: Final = (
         either(none=BOTH),
         ("SOL-GEN-10",),
     ),
-    Advice(
+    _of_queue(
         "nr_requests",
-        Group.QUEUE,
         "Requests in the queue (nr_requests)",
         "default",
         "as many as the drive takes",
@@ -117,9 +115,8 @@ DRIVE_QUEUE: Final = (
         ("SOL-GEN-10",),
         is_minor=True,
     ),
-    Advice(
+    _of_queue(
         "nomerges",
-        Group.QUEUE,
         "Merging (nomerges)",
         "0",
         "2",
@@ -128,9 +125,8 @@ DRIVE_QUEUE: Final = (
         ("SOL-GEN-10",),
         is_minor=True,
     ),
-    Advice(
+    _of_queue(
         "max_sectors_kb",
-        Group.QUEUE,
         "Largest request (max_sectors_kb)",
         "1024 or more",
         "1024 or more",
@@ -138,9 +134,8 @@ DRIVE_QUEUE: Final = (
         _max_sectors,
         remedy="the hardware takes no more",
     ),
-    Advice(
+    _of_queue(
         "wbt_lat_usec",
-        Group.QUEUE,
         "Write-back throttling (wbt_lat_usec)",
         "default",
         "0",
@@ -148,9 +143,8 @@ DRIVE_QUEUE: Final = (
         either(**{"0": BOTH}),
         is_minor=True,
     ),
-    Advice(
+    _of_queue(
         "rq_affinity",
-        Group.QUEUE,
         "Completion (rq_affinity)",
         "1",
         "2",
@@ -158,9 +152,8 @@ DRIVE_QUEUE: Final = (
         either(**{"2": TUNED, "0": NEITHER}),
         is_minor=True,
     ),
-    Advice(
+    _of_queue(
         "iostats",
-        Group.QUEUE,
         "I/O statistics (iostats)",
         "1",
         "0",
@@ -168,9 +161,8 @@ DRIVE_QUEUE: Final = (
         either(**{"0": TUNED}),
         is_minor=True,
     ),
-    Advice(
+    _of_queue(
         "add_random",
-        Group.QUEUE,
         "Entropy from I/O (add_random)",
         "0",
         "0",
@@ -178,9 +170,8 @@ DRIVE_QUEUE: Final = (
         either(**{"0": BOTH}),
         is_minor=True,
     ),
-    Advice(
+    _of_queue(
         "poll_queues",
-        Group.QUEUE,
         "Poll queues",
         "0",
         "0, unless completions are polled",
@@ -189,9 +180,8 @@ DRIVE_QUEUE: Final = (
         is_minor=True,
         remedy="reload the driver with other parameters",
     ),
-    Advice(
+    _of_queue(
         "io_limit",
-        Group.QUEUE,
         "I/O limit of a control group",
         "none",
         "none",
@@ -214,10 +204,11 @@ def _aspm(value: str) -> Suits:
     return TUNED if "policy performance" in value else BOTH
 
 
+_of_link: Final = partial(Advice, Group.LINK)
+
 DRIVE_LINK: Final = (
-    Advice(
+    _of_link(
         "link",
-        Group.LINK,
         "PCIe link",
         "maximum of the drive",
         "maximum of the drive",
@@ -226,9 +217,8 @@ DRIVE_LINK: Final = (
         ("SOL-GEN-10",),
         remedy="check the slot, or set the link speed in the firmware",
     ),
-    Advice(
+    _of_link(
         "aspm",
-        Group.LINK,
         "Link power states (ASPM)",
         "default",
         "off",
@@ -236,9 +226,8 @@ DRIVE_LINK: Final = (
         _aspm,
         ("SOL-BIOS-04", "SOL-PWR-10"),
     ),
-    Advice(
+    _of_link(
         "apst",
-        Group.LINK,
         "Drive power states (APST)",
         "default",
         "off",
@@ -246,9 +235,8 @@ DRIVE_LINK: Final = (
         where_there_is_one(either(off=TUNED)),
         ("SOL-GEN-10",),
     ),
-    Advice(
+    _of_link(
         "power_state",
-        Group.LINK,
         "PCIe power state",
         "D0",
         "D0, kept awake",
@@ -257,9 +245,8 @@ DRIVE_LINK: Final = (
         either(**{"D0, kept awake": BOTH, "kept awake": BOTH}),
         ("SOL-PWR-10",),
     ),
-    Advice(
+    _of_link(
         "sata_power",
-        Group.LINK,
         "SATA link power (LPM)",
         "default",
         "max_performance",
@@ -267,9 +254,8 @@ DRIVE_LINK: Final = (
         where_there_is_one(either(max_performance=TUNED)),
         ("SOL-PWR-04", "SOL-PWR-10"),
     ),
-    Advice(
+    _of_link(
         "disk_suspend",
-        Group.LINK,
         "Disk runtime suspend",
         "kept awake",
         "kept awake",
@@ -277,9 +263,8 @@ DRIVE_LINK: Final = (
         where_there_is_one(either(NEITHER, **{"kept awake": BOTH})),
         ("SOL-PWR-04",),
     ),
-    Advice(
+    _of_link(
         "usb_suspend",
-        Group.LINK,
         "USB autosuspend",
         "default",
         "kept awake",
@@ -287,9 +272,8 @@ DRIVE_LINK: Final = (
         where_there_is_one(either(**{"kept awake": BOTH})),
         ("SOL-PWR-09",),
     ),
-    Advice(
+    _of_link(
         "iommu",
-        Group.LINK,
         "IOMMU",
         "default",
         "off or pass-through",
@@ -298,9 +282,8 @@ DRIVE_LINK: Final = (
         is_minor=True,
         remedy=COMMAND_LINE,
     ),
-    Advice(
+    _of_link(
         "aer",
-        Group.LINK,
         "PCIe errors (AER)",
         "none",
         "none",

@@ -1,6 +1,7 @@
 """The settings of the machine: processors, memory, power supply and environment."""
 
 import re
+from functools import partial
 from typing import Final
 
 from openpts_host.advice.advice import (
@@ -52,10 +53,11 @@ def _p_states(value: str) -> Suits | None:
     return TUNED if all(low == high for low, high, _ in clocks) else SHIPPED
 
 
+_of_processor: Final = partial(Advice, Group.PROCESSOR)
+
 PROCESSOR: Final = (
-    Advice(
+    _of_processor(
         "governor",
-        Group.PROCESSOR,
         "Frequency governor",
         "default",
         "performance",
@@ -63,9 +65,8 @@ PROCESSOR: Final = (
         either(performance=TUNED),
         ("SOL-BIOS-02", "SOL-BIOS-06", "SOL-PWR-03"),
     ),
-    Advice(
+    _of_processor(
         "energy_preference",
-        Group.PROCESSOR,
         "Energy preference (EPP)",
         "default",
         "performance",
@@ -73,9 +74,8 @@ PROCESSOR: Final = (
         either(performance=TUNED),
         ("SOL-PWR-03",),
     ),
-    Advice(
+    _of_processor(
         "p_states",
-        Group.PROCESSOR,
         "Clock range (P-states)",
         "up to the processor's maximum",
         "held at the maximum",
@@ -84,9 +84,8 @@ PROCESSOR: Final = (
         ("SOL-BIOS-02", "SOL-BIOS-06", "SOL-PWR-11"),
         is_minor=True,
     ),
-    Advice(
+    _of_processor(
         "turbo",
-        Group.PROCESSOR,
         "Turbo",
         "on",
         "on",
@@ -94,9 +93,8 @@ PROCESSOR: Final = (
         either(NEITHER, on=BOTH),
         ("SOL-BIOS-03",),
     ),
-    Advice(
+    _of_processor(
         "smt",
-        Group.PROCESSOR,
         "Threads per core (SMT)",
         "on",
         "on",
@@ -105,9 +103,8 @@ PROCESSOR: Final = (
         ("SOL-BIOS-01",),
         remedy="set it in the firmware (it changes the number of processors)",
     ),
-    Advice(
+    _of_processor(
         "c_states",
-        Group.PROCESSOR,
         "Sleep states (C-states)",
         "default",
         "none with a slow wake-up",
@@ -115,9 +112,8 @@ PROCESSOR: Final = (
         _c_states,
         ("SOL-BIOS-05", "SOL-GEN-10"),
     ),
-    Advice(
+    _of_processor(
         "mitigations",
-        Group.PROCESSOR,
         "Mitigations",
         "on",
         "on, or off and reported",
@@ -126,9 +122,8 @@ PROCESSOR: Final = (
         ("SOL-SYS-04",),
         remedy=COMMAND_LINE,
     ),
-    Advice(
+    _of_processor(
         "irqbalance",
-        Group.PROCESSOR,
         "Interrupt balancing (irqbalance)",
         "default",
         "not running",
@@ -143,11 +138,11 @@ PROCESSOR: Final = (
 
 _KNOWN_CLOCKS: Final = frozenset({"tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"})
 
+_of_memory: Final = partial(Advice, Group.MEMORY)
 
 MEMORY: Final = (
-    Advice(
+    _of_memory(
         "thp",
-        Group.MEMORY,
         "Transparent huge pages (THP)",
         "default",
         "madvise or never",
@@ -156,9 +151,8 @@ MEMORY: Final = (
         ("SOL-GEN-08",),
         is_minor=True,
     ),
-    Advice(
+    _of_memory(
         "numa_balancing",
-        Group.MEMORY,
         "Page migration (NUMA balancing)",
         "default",
         "0",
@@ -167,9 +161,8 @@ MEMORY: Final = (
         ("SOL-GEN-08",),
         is_minor=True,
     ),
-    Advice(
+    _of_memory(
         "swap",
-        Group.MEMORY,
         "Swap",
         "none in use",
         "none",
@@ -180,9 +173,8 @@ MEMORY: Final = (
         is_minor=True,
         remedy="turn it off with swapoff --all, which may take long and end programs",
     ),
-    Advice(
+    _of_memory(
         "swappiness",
-        Group.MEMORY,
         "Swappiness",
         RECORDED,
         RECORDED,
@@ -190,10 +182,11 @@ MEMORY: Final = (
         requirements=("SOL-OS-12",),
     ),
 )
+_of_machine: Final = partial(Advice, Group.MACHINE)
+
 MACHINE: Final = (
-    Advice(
+    _of_machine(
         "power_supply",
-        Group.MACHINE,
         "Power supply",
         "mains",
         "mains",
@@ -202,9 +195,8 @@ MACHINE: Final = (
         ("SOL-PWR-01",),
         remedy="connect it to mains",
     ),
-    Advice(
+    _of_machine(
         "power_profile",
-        Group.MACHINE,
         "Power profile of the firmware",
         "balanced",
         "performance",
@@ -213,9 +205,8 @@ MACHINE: Final = (
         ("SOL-PWR-03", "SOL-PWR-12"),
         is_minor=True,
     ),
-    Advice(
+    _of_machine(
         "sleep",
-        Group.MACHINE,
         "Sleep and hibernation",
         "never during a test",
         "never during a test",
@@ -225,18 +216,16 @@ MACHINE: Final = (
         is_minor=True,
         remedy="run with --tune, which inhibits it during the run",
     ),
-    Advice(
+    _of_machine(
         "display",
-        Group.MACHINE,
         "Display",
         RECORDED,
         RECORDED,
         "does not affect the drive; a graphics unit may use memory bandwidth",
         requirements=("SOL-OS-08", "SOL-PWR-02", "SOL-PWR-06"),
     ),
-    Advice(
+    _of_machine(
         "thermal",
-        Group.MACHINE,
         "Temperature of the machine",
         "below its limits",
         "below its limits",
@@ -246,9 +235,8 @@ MACHINE: Final = (
         is_state=True,
         remedy="cool the machine",
     ),
-    Advice(
+    _of_machine(
         "virtualization",
-        Group.MACHINE,
         "Virtual machine",
         "none",
         "none",
@@ -256,9 +244,8 @@ MACHINE: Final = (
         either(NEITHER, **{"none seen": BOTH}),
         remedy="use another machine",
     ),
-    Advice(
+    _of_machine(
         "container",
-        Group.MACHINE,
         "Container",
         "none",
         "none",
@@ -267,9 +254,8 @@ MACHINE: Final = (
         is_minor=True,
         remedy="run openpts outside the container",
     ),
-    Advice(
+    _of_machine(
         "cpu_limit",
-        Group.MACHINE,
         "Processor limit of a control group",
         "none",
         "none",
@@ -277,9 +263,8 @@ MACHINE: Final = (
         either(NEITHER, none=BOTH),
         remedy="change the limit of the control group",
     ),
-    Advice(
+    _of_machine(
         "clock_source",
-        Group.MACHINE,
         "Kernel clock source",
         "tsc",
         "tsc",
@@ -287,9 +272,8 @@ MACHINE: Final = (
         lambda value: BOTH if value in _KNOWN_CLOCKS else NEITHER,
         remedy="the kernel found faster clocks of this machine unreliable",
     ),
-    Advice(
+    _of_machine(
         "clock_sync",
-        Group.MACHINE,
         "Time of day",
         "synchronized",
         "synchronized",

@@ -6,6 +6,7 @@ value may suit both, one or neither; some are recorded and not judged.
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from openpts_host.advice.advice import (
@@ -40,10 +41,11 @@ def _pressure(value: str) -> Suits:
     return BOTH if all(share < _IDLE_PRESSURE_PCT for share in shares) else NEITHER
 
 
+_of_other_work: Final = partial(Advice, Group.OTHER_WORK)
+
 OTHER_WORK: Final = (
-    Advice(
+    _of_other_work(
         "load",
-        Group.OTHER_WORK,
         "Load average",
         f"below {_IDLE_LOAD:g}",
         f"below {_IDLE_LOAD:g}",
@@ -52,9 +54,8 @@ OTHER_WORK: Final = (
         is_state=True,
         remedy="end other programs",
     ),
-    Advice(
+    _of_other_work(
         "pressure",
-        Group.OTHER_WORK,
         "Waiting tasks (PSI)",
         f"below {_IDLE_PRESSURE_PCT:g} %",
         f"below {_IDLE_PRESSURE_PCT:g} %",
@@ -63,9 +64,8 @@ OTHER_WORK: Final = (
         is_state=True,
         remedy="end other programs",
     ),
-    Advice(
+    _of_other_work(
         "trim_timer",
-        Group.OTHER_WORK,
         "Periodic trim (fstrim)",
         "stopped during a test",
         "stopped during a test",
@@ -73,9 +73,8 @@ OTHER_WORK: Final = (
         starts_with("stopped"),
         ("SOL-OS-14", "SOL-GEN-09"),
     ),
-    Advice(
+    _of_other_work(
         "updates",
-        Group.OTHER_WORK,
         "Software updates",
         "stopped during a test",
         "stopped during a test",
@@ -83,9 +82,8 @@ OTHER_WORK: Final = (
         starts_with("stopped"),
         ("SOL-OS-15", "SOL-OS-16", "SOL-GEN-09"),
     ),
-    Advice(
+    _of_other_work(
         "maintenance",
-        Group.OTHER_WORK,
         "Maintenance timers",
         "stopped during a test",
         "stopped during a test",
@@ -93,9 +91,8 @@ OTHER_WORK: Final = (
         starts_with("stopped"),
         ("SOL-OS-09", "SOL-OS-14", "SOL-OS-16", "SOL-GEN-09"),
     ),
-    Advice(
+    _of_other_work(
         "cron",
-        Group.OTHER_WORK,
         "Cron jobs",
         "none due",
         "none due",
@@ -105,9 +102,8 @@ OTHER_WORK: Final = (
         is_minor=True,
         remedy="stop it yourself, if its jobs can wait",
     ),
-    Advice(
+    _of_other_work(
         "indexers",
-        Group.OTHER_WORK,
         "File indexing",
         "not running",
         "not running",
@@ -117,9 +113,8 @@ OTHER_WORK: Final = (
         is_state=True,
         remedy=END_IT,
     ),
-    Advice(
+    _of_other_work(
         "scanners",
-        Group.OTHER_WORK,
         "Virus scanners",
         "not running",
         "not running",
@@ -129,9 +124,8 @@ OTHER_WORK: Final = (
         is_state=True,
         remedy=END_IT,
     ),
-    Advice(
+    _of_other_work(
         "scans",
-        Group.OTHER_WORK,
         "Scrubs of drives and arrays",
         "not running",
         "not running",
@@ -141,9 +135,8 @@ OTHER_WORK: Final = (
         is_state=True,
         remedy="wait for the end: interrupting a repair is worse",
     ),
-    Advice(
+    _of_other_work(
         "self_test",
-        Group.OTHER_WORK,
         "Self-test of the drive",
         "none",
         "none",
@@ -152,9 +145,8 @@ OTHER_WORK: Final = (
         is_state=True,
         remedy="wait for its end, or abort it: nvme device-self-test -s 0xf, smartctl --abort",
     ),
-    Advice(
+    _of_other_work(
         "drive_monitor",
-        Group.OTHER_WORK,
         "Drive monitoring (smartd)",
         "not running",
         "not running",
@@ -164,9 +156,8 @@ OTHER_WORK: Final = (
         is_minor=True,
         remedy=END_IT,
     ),
-    Advice(
+    _of_other_work(
         "tuning_services",
-        Group.OTHER_WORK,
         "Power tuning services",
         RECORDED,
         "none",

@@ -11,8 +11,7 @@ from openpts.device.write_cache import WRITE_CACHE
 from openpts.journal import Journal, JournalError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Scenario
-from openpts_host.changes import host_changes
-from openpts_host.run_tuning import tuned_host
+from openpts_host.changes import host_changes, tuned_host
 from openpts_host.tests.unit.recorded_systemd import RecordedSystemd
 from openpts_host.tests.unit.test_changes import settings_of
 from tests.data.system_trees import laptop

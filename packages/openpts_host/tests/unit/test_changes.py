@@ -24,8 +24,8 @@ from openpts_host.changes import (
     is_of_a_run,
     put_back_setting,
     still_needed,
+    tuned_host,
 )
-from openpts_host.run_tuning import tuned_host
 from openpts_host.setting_file import HostSettingError, read_setting, write_setting
 from openpts_host.tests.unit.recorded_systemd import RecordedSystemd, RefusingSystemd
 from tests.support.processes import die, dies, in_process, living

@@ -11,8 +11,8 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import ChangeReport, Scenario
 from openpts_host.advice.advice import Grade, Group
 from openpts_host.advice.table import ADVICE
+from openpts_host.changes import tuned_host
 from openpts_host.cli.doctor import AuditedSetting, Doctor, restore
-from openpts_host.run_tuning import tuned_host
 from openpts_host.tests.unit.recorded_systemd import RecordedSystemd
 from openpts_host.tests.unit.test_changes import settings_of
 from tests.data.system_trees import container, laptop, server, virtual_machine

@@ -4,7 +4,7 @@ from openpts.cli.log_lines import event_lines
 from openpts.runner.events import RunStarted
 from openpts.runner.progress import RunProgress
 from openpts.vocabulary.facts import ChangeReport
-from openpts_host.run_tuning import tuning_lines
+from openpts_host.changes import tuning_lines
 from tests.support.told_run import STARTED
 
 

@@ -110,7 +110,6 @@ OPENS_BY_NAME = {
     "attributes of sysfs and procfs, traces of the kernel": {
         "openpts/device/guard/claims.py",
         "openpts/device/ata_identify.py",
-        "openpts_drives/mounted/prepared_drive.py",
         "openpts_drives/purge/ata_commands.py",
         "openpts/device/trimmed_reads.py",
         "openpts/device/write_cache.py",

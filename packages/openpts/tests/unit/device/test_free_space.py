@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.targets import free_space
 from openpts.device.targets.free_space import SpaceNeed, check_space, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
@@ -126,7 +126,8 @@ def test_a_file_on_a_loop_device_needs_what_that_lacks(disk, machine, tmp_path) 
 @pytest.fixture
 def free(monkeypatch) -> None:
     """Every file system has 100 GB free."""
-    monkeypatch.setattr(free_space, "_free_bytes", lambda place: 100 * GB)
+    space = SimpleNamespace(f_bavail=100 * 10**6, f_frsize=1000)
+    monkeypatch.setattr(os, "statvfs", lambda place: space)
 
 
 @pytest.mark.usefixtures("free")

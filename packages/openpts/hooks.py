@@ -101,7 +101,6 @@ class Concern:
 
     def around_run(self, run: RunContext) -> AbstractContextManager[object]:
         """From when the device is open until the record is closed."""
-        del run
         return nullcontext()
 
     def check(self, settings: "RunSettings") -> None:
@@ -109,57 +108,46 @@ class Concern:
 
     def facts(self, run: RunContext) -> "Mapping[str, Facts]":
         """Facts for the manifest, by its field: ``host``, ``software``."""
-        del run
         return {}
 
     def around_engine(self, run: RunContext) -> AbstractContextManager[Mapping[str, Any]]:
         """While there is an engine, and before it is made; yields fields of the manifest."""
-        del run
         return nullcontext({})
 
     def options(self, run: RunContext) -> Mapping[str, Any]:
         """Fields of the engine's options, before it is made."""
-        del run
         return {}
 
     def gauges(self, run: RunContext) -> "Iterable[Gauge]":
         """What is sampled while the engine works."""
-        del run
         return ()
 
     def around_record(self, run: RunContext) -> AbstractContextManager[object]:
         """While there is a record, after the run's start was announced."""
-        del run
         return nullcontext()
 
     def preparations(self, run: RunContext) -> Iterable[str]:
         """Lines on what was set up for the run, for the operator at its start."""
-        del run
         return ()
 
     def announcements(self, run: RunContext) -> Iterable[str]:
         """Sentences on what will limit the run, for the operator at its start."""
-        del run
         return ()
 
     def around_steps(self, run: RunContext) -> AbstractContextManager[object]:
         """While the script is carried out; a context that yields True has the log read after each phase."""
-        del run
         return nullcontext()
 
     def surroundings(self, run: RunContext) -> "Facts":
         """Settings and states that bear on the figures, before the first step and after the last."""
-        del run
         return {}
 
     def health_of(self, target: "OpenTarget") -> "HealthReading | None":
         """The drive's own log, of a run or of none; None where another concern reads it. Never raises."""
-        del target
         return None
 
     def log_values(self, run: RunContext) -> Mapping[str, float]:
         """Values beside those of the drive's own log, whenever that is read. Never raises."""
-        del run
         return {}
 
     def follows(
@@ -174,7 +162,6 @@ class Concern:
 
         Each is handed over once, at a time of the engine's clock; ``ended``: no more will come.
         """
-        del run, steps, points, now_ns, ended
         return ()
 
     def on_event(self, event: "Event") -> None:
@@ -182,12 +169,10 @@ class Concern:
 
     def findings(self, run: RunContext) -> "Iterable[Deviation]":
         """Entries of the ledger that only the record shows, when all steps have ended."""
-        del run
         return ()
 
     def healer_of(self, kind: str) -> Healer | None:
         """What puts back entries of this kind in the undo journal; None for kinds of others."""
-        del kind
         return None
 
 
@@ -209,13 +194,11 @@ class Concerns:
 
     @contextmanager
     def around_run(self, settings: "RunSettings", device: "DeviceUnderTest") -> Iterator[None]:
-        """See Concern."""
         self.run = RunContext(settings, device)
         with self._around("around_run"):
             yield
 
     def check(self, settings: "RunSettings") -> None:
-        """See Concern."""
         self._every("check", settings)
 
     def facts(self) -> "dict[str, Facts]":
@@ -236,23 +219,18 @@ class Concerns:
             yield manifest
 
     def options(self) -> dict[str, Any]:
-        """See Concern."""
         return self._merged("options")
 
     def gauges(self) -> "tuple[Gauge, ...]":
-        """See Concern."""
         return self._all("gauges", self.run)
 
     def around_record(self) -> AbstractContextManager[object]:
-        """See Concern."""
         return self._around("around_record")
 
     def preparations(self) -> tuple[str, ...]:
-        """See Concern."""
         return self._all("preparations", self.run)
 
     def announcements(self) -> tuple[str, ...]:
-        """See Concern."""
         return self._all("announcements", self.run)
 
     @contextmanager
@@ -262,7 +240,6 @@ class Concerns:
             yield True in yielded
 
     def surroundings(self) -> "Facts":
-        """See Concern."""
         return self._merged("surroundings")
 
     def health(self) -> "HealthReading":
@@ -272,15 +249,12 @@ class Concerns:
         return replace(reading, values={**reading.values, **values}) if values else reading
 
     def follows(self, *recorded: Any) -> "tuple[Event, ...]":
-        """See Concern."""
         return self._all("follows", self.run, *recorded)
 
     def on_event(self, event: "Event") -> None:
-        """See Concern."""
         self._every("on_event", event)
 
     def findings(self) -> "tuple[Deviation, ...]":
-        """See Concern."""
         return self._all("findings", self.run)
 
     def _every(self, moment: str, *arguments: Any) -> list[Any]:

@@ -39,7 +39,7 @@ OPENS_FOR_WRITING = {
     "openpts_host/setting_file.py": "attributes of sysfs and procfs",
     "openpts/journal.py": "its own entries",
     "openpts/ownership.py": "files with the owner of a drive, below /dev, and of a run folder",
-    "openpts/runner/shared_sample.py": "the last sample of the host, below /dev",
+    "openpts/runner/telemetry.py": "the last sample of the host, below /dev",
 }
 OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "openpts/device/guard/guard.py": "reading to check, writing to hand out",
@@ -66,7 +66,7 @@ WRITES_TO_DESCRIPTORS = {
     "openpts/ownership.py": "files with an owner",
     "openpts/record/spooling_writer.py": "the size of a file without a name in a run folder",
     "openpts/runner/native_engine.py": "a file in memory, given its size",
-    "openpts/runner/shared_sample.py": "the last sample of the host",
+    "openpts/runner/telemetry.py": "the last sample of the host",
 }
 WRITES_FILES_BY_NAME = {
     "openpts/cli/standard_streams.py": "the null device, in place of a closed stream",
@@ -84,7 +84,7 @@ OPENS_BY_NAME = {
         "openpts_check/drivers/own_folder.py",
         "openpts_export/export.py",
         "openpts_compare/selftest/known_delays.py",
-        "openpts/runner/shared_sample.py",
+        "openpts/runner/telemetry.py",
     },
     "a file that the operator names": {
         "openpts/cli/live_outputs.py",
@@ -172,7 +172,7 @@ MAKES_FOLDERS = {
     "openpts/record/writer.py": "a run's",
     "openpts/output_files.py": "where the operator wants an output",
     "openpts/concerns/capture.py": "of a run, for its files",
-    "openpts/runner/shared_sample.py": "the samples of the host, below /dev",
+    "openpts/runner/telemetry.py": "the samples of the host, below /dev",
     "openpts_web/index.py": "for indexes, among what is kept",
 }
 MAKES_TEMPORARY_FILES = {
@@ -217,7 +217,7 @@ STARTS_PROCESSES = {
     "openpts/api.py": "openpts itself, with the words of a program",
     "openpts/cli/detach.py": "openpts itself, to go on without a terminal",
     "openpts_sim/cli/tour.py": "openpts itself",
-    "openpts/runner/power_command.py": "the operator's own command",
+    "openpts/runner/telemetry.py": "the operator's own command",
     "openpts_web/control.py": "openpts itself, with the consent that was typed",
 }
 CARRIES_OUT_PURGES = {"openpts/device/purge/purge.py": "a method, once marks were written to its target"}

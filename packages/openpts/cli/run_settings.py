@@ -48,10 +48,10 @@ from openpts.record.reader import read_run
 from openpts.runner.driver import driver_of
 from openpts.runner.event_lines import PurgeProgressed
 from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
-from openpts.runner.power_command import PowerCommand
 from openpts.runner.progress import RunProgress
 from openpts.runner.run import run_test
 from openpts.runner.settings import RunSettings
+from openpts.runner.telemetry import PowerCommand
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.purge import Consent
 

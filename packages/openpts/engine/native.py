@@ -149,7 +149,6 @@ class NativeEngine(ProgramQueue):
         return self._options.cpus[: self._threads]
 
     def progress(self) -> EngineProgress:
-        """See the contract."""
         oldest = self._rings.oldest()
         return EngineProgress(*self._rings.progress(), None if oldest is None else OutstandingIo(*oldest))
 

@@ -332,7 +332,6 @@ class ProgramQueue:
         self._device = _DeviceCounts()
 
     def submit(self, steps: Sequence[Step]) -> None:
-        """As the contract of engines has it."""
         program = program_json(steps, self._target)
         # before the engine has them: what a signal interrupts in between has results all the same
         self._submitted.extend(steps)
@@ -345,14 +344,12 @@ class ProgramQueue:
             raise kind(str(error)) from error
 
     def check(self, steps: Sequence[Step]) -> None:
-        """As the contract of engines has it."""
         try:
             self._engine.check(program_json(steps, self._target))
         except ValueError as error:
             raise UsageError(str(error)) from error
 
     def poll(self, timeout_s: float) -> Sample | None:
-        """As the contract of engines has it."""
         deadline_s = monotonic() + timeout_s
         while True:
             try:
@@ -388,17 +385,14 @@ class ProgramQueue:
                     )
 
     def new_intervals(self) -> tuple[Interval, ...]:
-        """As the contract of engines has it."""
         new = tuple(self._intervals[self._shown :])
         self._shown = len(self._intervals)
         return new
 
     def stop(self) -> None:
-        """As the contract of engines has it."""
         self._engine.stop()
 
     def finish(self) -> CaptureSummary | None:
-        """As the contract of capturing engines has it."""
         try:
             summary = self._engine.finish()
         except _native.UnavailableError as error:

@@ -55,7 +55,6 @@ class PhysicalDevice(Struct):
 
     @property
     def owner(self) -> RunOwner:
-        """See the protocol."""
         assert self.target.owner is not None  # noqa: S101 what was opened for reading belongs to no run
         return self.target.owner
 

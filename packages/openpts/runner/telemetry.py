@@ -3,39 +3,265 @@
 Nothing is shared with the driver but a queue to which one side only adds and from which the other only takes,
 so that neither ever waits. Files are opened once; a sample is a read of each. A value is stored when it has
 changed, and now and then all the same: it holds until the next one of its name. What all runs on this host
-have in common is read by one of them (shared_sample.py).
+have in common is read by one of them (SharedSample).
 """
 
+import fcntl
 import os
+import re
+import shlex
 import signal
+import struct
+import subprocess
 import threading
 import time
+import zlib
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
+import msgspec
 from msgspec import Struct, field
 
 from openpts.analysis.host_limits import HostLimit, rule_of
+from openpts.errors import UsageError, failing_as
 from openpts.gauge import Gauge
 from openpts.ownership import HOST_FOLDER
-from openpts.record.health import CONTINUED, Spans, TelemetryPoint, TelemetrySeries, spans_of, step_marks
+from openpts.programs import refuse_missing
+from openpts.record.health import (
+    CONTINUED,
+    EXTERNAL_PEAK,
+    EXTERNAL_POWER,
+    Spans,
+    TelemetryPoint,
+    TelemetrySeries,
+    spans_of,
+    step_marks,
+)
 from openpts.runner.events import HostLimited
-from openpts.runner.power_command import PowerCommand
-from openpts.runner.shared_sample import Reading, SharedSample
+from openpts.system_files import printable
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.sample import Sample, StepPlace
+
+# Longer than it takes to read, unless that process was stopped.
+_LOOKS_S: Final = 0.05
+_LOOKS: Final = 5
+# a checksum of the rest, and when the first of its files was read
+_HEADER: Final = struct.Struct("<Iq")
+
+
+class Reading(msgspec.Struct, frozen=True, array_like=True):
+    """Contents of files in their order, on the monotonic clock; ``values``, if they are those of all runs."""
+
+    at_ns: int
+    contents: tuple[bytes, ...]
+    values: dict[str, float] | None = None
+
+
+Readings = Mapping[str, Reading]
+_DECODER: Final = msgspec.msgpack.Decoder(dict[str, Reading])
+
+
+class SharedSample(Struct):
+    """What one run reads of the host for all runs of its user on it: the last sample is in a file in memory.
+
+    The periods of all runs begin at the same moments of the host's monotonic clock. The first run of a period
+    reads the host's files, the others take its sample with its times. No run is the reader for good: when it
+    is killed or stands still, the next one reads. ``led``: the last sample is this run's own.
+    """
+
+    fd: int
+    led: bool = False
+
+    @classmethod
+    def opened(cls, folder: Path | None) -> Self | None:
+        """None without a folder, where it can't be made, or if what is there is another user's."""
+        if folder is None:
+            return None
+        with suppress(OSError):
+            folder.mkdir(mode=0o755, exist_ok=True)
+            fd = os.open(folder / "host.sample", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+            if os.fstat(fd).st_uid == os.geteuid():
+                return cls(fd)
+            os.close(fd)
+        return None
+
+    def since(self, earliest_ns: int, reads: Mapping[str, Callable[[], Reading]]) -> Readings:
+        """All that is wanted, read then or later by some run, or now by this one."""
+        self.led = False
+        for _ in range(_LOOKS):
+            if (found := self._left(earliest_ns, reads.keys())) is not None:
+                return found
+            with suppress(BlockingIOError):
+                fcntl.flock(self.fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                try:
+                    # another may have left it since we looked
+                    found = self._left(earliest_ns, reads.keys())
+                    return (
+                        self._leave({key: read() for key, read in reads.items()}) if found is None else found
+                    )
+                finally:
+                    fcntl.flock(self.fd, fcntl.LOCK_UN)
+            time.sleep(_LOOKS_S / _LOOKS)
+        return {key: read() for key, read in reads.items()}
+
+    def _left(self, earliest_ns: int, keys: Set[str]) -> Readings | None:
+        content = memoryview(os.pread(self.fd, os.fstat(self.fd).st_size, 0))
+        with suppress(struct.error, msgspec.MsgspecError):  # it is new, or another version's
+            checksum, at_ns = _HEADER.unpack_from(content)
+            packed = content[_HEADER.size :]
+            # else its run writes, or was killed while it did
+            is_whole = earliest_ns <= at_ns <= time.monotonic_ns() and zlib.crc32(packed) == checksum
+            if is_whole and (found := _DECODER.decode(packed)).keys() >= keys:
+                return found
+        return None
+
+    def _leave(self, readings: Readings) -> Readings:
+        packed = msgspec.msgpack.encode(readings)
+        with suppress(OSError):  # no room: each reads for itself
+            at_ns = min(reading.at_ns for reading in readings.values())
+            os.pwrite(self.fd, _HEADER.pack(zlib.crc32(packed), at_ns) + packed, 0)
+            os.ftruncate(self.fd, _HEADER.size + len(packed))
+            self.led = True
+        return readings
+
+
+_LONGEST_LINE: Final = 1000
+_READING: Final = re.compile(
+    rb"\s*([^0-9:=]*[:=]\s*)?([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(m?w(?:atts?)?|milliwatts?)?\s*",
+    re.IGNORECASE,
+)
+_MOST_WITHOUT_UNIT_W: Final = 1000
+"""Above it a number without a unit is rather one of mW."""
+_LINES_UNTIL_DOUBT: Final = 3
+
+Sink = Callable[[tuple[int, str, float]], object]
+
+
+class PowerCommand:
+    """A meter's program of the operator's, which prints watts; each number gets the time of its arrival.
+
+    ``command`` is split as by a shell; there is none. A line is a number, or has a label, units and the peak
+    in it: ``Power: 4500 mW``, ``4.5 W peak 7.2 W``. One that begins with ``#`` says what is metered. Lines
+    that are no number are counted and left out. Raises UsageError if there is no such program.
+    """
+
+    def __init__(self, command: str) -> None:
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"invalid --power-command {command!r}: {error}") from error
+        if not self._words:
+            raise UsageError(
+                "--power-command is empty: name a program that prints one number of watts per line"
+            )
+        refuse_missing(self._words[0], "--power-command")
+        self._text = printable(command)
+        self._says = ""
+        self._numbers = 0
+        self._others = 0
+        self._first_other = ""
+        self._doubted = False
+        self._ended_with: int | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What it is and how it went until now, for the record."""
+        went = f"{self._numbers} values" + (f", {self._others} lines without" if self._others else "")
+        if self._ended_with is not None:
+            went += f"; the command ended by itself with {self._ended_with}"
+        says = f"; {self._says}" if self._says else ""
+        return {
+            "external power": Fact(f"{EXTERNAL_POWER}; as the command reports it: {went}{says}", self._text)
+        }
+
+    def doubt(self, *, ended: bool) -> str:
+        """What is wrong with its lines: once if none of the first was a number, and at the end."""
+        all_lines = self._numbers + self._others
+        if not ended:
+            if self._doubted or self._numbers or self._others < _LINES_UNTIL_DOUBT:
+                return ""
+            self._doubted = True
+        elif not all_lines:
+            return "the power command printed nothing"
+        if not self._others:
+            return ""
+        return (
+            f"{self._others:,} of {all_lines:,} lines of the power command are no number of watts; the first "
+            f"was {self._first_other!r}: print one number a line, with its unit W or mW"
+        )
+
+    @contextmanager
+    def running(self, sink: Sink) -> Iterator[None]:
+        """The program runs while the block does. Raises UsageError if it can't be started."""
+        with failing_as(UsageError, f"--power-command: {self._words[0]} can't be started"):
+            process = subprocess.Popen(
+                self._words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        stopping = threading.Event()
+        thread = threading.Thread(
+            target=self._listen, args=(process, sink, stopping), name="power command", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            for last in (signal.SIGTERM, signal.SIGKILL):
+                if process.poll() is None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, last)
+                    thread.join(_TIMEOUT_S)
+
+    def _listen(self, process: "subprocess.Popen[bytes]", sink: Sink, stopping: threading.Event) -> None:
+        with process:
+            assert process.stdout is not None  # noqa: S101 it was asked for
+            while line := process.stdout.readline(_LONGEST_LINE):
+                at_ns = time.monotonic_ns()
+                if stopping.is_set():
+                    continue
+                if line.startswith(b"#"):
+                    self._says = printable(line[1:].decode("utf-8", errors="replace").strip())
+                    continue
+                mean, _, peak = line.partition(b" peak ")
+                watts = _watts(mean)
+                if watts is None:
+                    self._others += 1
+                    self._first_other = self._first_other or printable(line.decode(errors="replace").strip())
+                    continue
+                self._numbers += 1
+                sink((at_ns, EXTERNAL_POWER, watts))
+                if (peak_w := _watts(peak)) is not None:
+                    sink((at_ns, EXTERNAL_PEAK, peak_w))
+        if not stopping.is_set():
+            self._ended_with = process.returncode
+
+
+def _watts(line: bytes) -> float | None:
+    """A finite number of watts or, with that unit behind it, milliwatts; behind a label it has a unit."""
+    found = _READING.fullmatch(line)
+    if found is None:
+        return None
+    label, number, unit = found.groups()
+    value = float(number) / (1000 if unit and unit[:1] in b"mM" else 1)
+    too_much = not unit and (label or value > _MOST_WITHOUT_UNIT_W)
+    return None if too_much or not 0 <= value < float("inf") else value
+
 
 PERIOD_S: Final = 1.0
 # An unchanged value is stored again after so many periods of its gauge: then a gap means that there was none.
 _PERIODS_UNTIL_STORED_AGAIN: Final = 60
 _LONGEST_SHORT_FILE: Final = 4096
 _PIECE_BYTES: Final = 65536
-# A drive that answers no more must not keep the run from ending.
+# A drive, or a command, that answers no more must not keep the run from ending.
 _TIMEOUT_S: Final = 2.0
 
 Sampled = tuple[int, str, float]
@@ -302,25 +528,14 @@ class HostWatch(Struct):
         now_ns: int,
         ended: bool,
     ) -> Iterator[HostLimited]:
-        """See ScriptRunner."""
-        for place, sample in steps:
-            self.add_step(place, sample)
-        self.add_points(points)
-        return self.judged(now_ns, ended=ended)
+        """The steps in which the host was the limit, of those that can be judged; ``ended``: of all.
 
-    def add_step(self, place: StepPlace, sample: Sample) -> None:
-        """Queues a finished step until its host values have been sampled."""
-        if spans := spans_of(sample):
-            self._steps.append((place, spans))
-
-    def add_points(self, points: Sequence[TelemetryPoint]) -> None:
-        """Takes in sampled values that a host limit is judged by; ``t_ns`` is on the steps' clock."""
+        All times are on the steps' clock.
+        """
+        self._steps += [(place, spans) for place, sample in steps if (spans := spans_of(sample))]
         for point in points:
             if rule_of(point.name) is not None:
                 self._series.setdefault(point.name, []).append((point.t_ns, point.value))
-
-    def judged(self, now_ns: int, *, ended: bool = False) -> Iterator[HostLimited]:
-        """The steps in which the host was the limit, of those that can be judged; ``ended``: of all."""
         behind_ns = 0 if ended else round(2 * self.period_s * NS_PER_S)
         ready = [one for one in self._steps if one[1][-1][1] + behind_ns <= now_ns]
         if not ready:
@@ -329,8 +544,8 @@ class HostWatch(Struct):
         spans = [of_step for _, of_step in ready]
         # a value that was not stored since has not changed
         series = {
-            name: TelemetrySeries(*zip(*points, (now_ns, points[-1][1]), strict=True))
-            for name, points in self._series.items()
+            name: TelemetrySeries(*zip(*sampled, (now_ns, sampled[-1][1]), strict=True))
+            for name, sampled in self._series.items()
         }
         found = step_marks(spans, series, self.period_s, polling=self.polling)
         for (place, _), marks in zip(ready, found, strict=True):
@@ -340,10 +555,7 @@ class HostWatch(Struct):
                 self._seen.update(new)
                 evidence = sorted(name for limit in limited_ns for name in marks.evidence(limit))
                 yield HostLimited(place, limited_ns, marks.judged_ns, new, tuple(evidence))
-        self._forget(spans[-1][-1][1])
-
-    def _forget(self, until_ns: int) -> None:
-        """What was sampled until then, but the last of it: it tells where the next value begins."""
-        for name, points in self._series.items():
-            begin = sum(t_ns <= until_ns for t_ns, _ in points)
-            self._series[name] = points[max(0, begin - 1) :]
+        until_ns = spans[-1][-1][1]
+        for name, sampled in self._series.items():  # the last until then tells where the next value begins
+            begin = sum(t_ns <= until_ns for t_ns, _ in sampled)
+            self._series[name] = sampled[max(0, begin - 1) :]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from openpts.errors import UsageError
-from openpts.runner.power_command import PowerCommand
+from openpts.runner.telemetry import PowerCommand
 
 PATIENCE_S = 20
 Sampled = tuple[int, str, float]

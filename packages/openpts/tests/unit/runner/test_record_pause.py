@@ -13,7 +13,7 @@ from openpts.errors import InterruptedRunError
 from openpts.record.reader import read_run, stored_run
 from openpts.record.schema import PAGE_BYTES
 from openpts.record.writer import DATABASE_NAME
-from openpts.runner import record_pause
+from openpts.runner import script_runner as record_pause
 from openpts.runner.event_lines import SteadyStateJudged
 from openpts.runner.events import Event, HostStalled, RecordDelayed, RunGoesOn, RunPaused, StepFinished
 from openpts.runner.progress import RunProgress

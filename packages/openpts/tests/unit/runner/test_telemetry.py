@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from openpts.gauge import Gauge, Values, whole_number
 from openpts.record.health import TelemetryPoint
 from openpts.runner import telemetry
-from openpts.runner.shared_sample import Reading, SharedSample
-from openpts.runner.telemetry import Sampler, _Open
+from openpts.runner.telemetry import Reading, Sampler, SharedSample, _Open
 from openpts.units import NS_PER_S
 
 PERIOD_S = 0.01

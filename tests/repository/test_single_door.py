@@ -84,7 +84,6 @@ OPENS_BY_NAME = {
         "openpts_check/drivers/own_folder.py",
         "openpts_export/export.py",
         "openpts_compare/selftest/known_delays.py",
-        "openpts/runner/telemetry.py",
     },
     "a file that the operator names": {
         "openpts/cli/live_outputs.py",

@@ -4,7 +4,7 @@ from enum import StrEnum
 from functools import cache
 from pkgutil import resolve_name
 from types import GenericAlias
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 import msgspec
 from msgspec import Struct, field, structs
@@ -49,6 +49,10 @@ class RunState(StrEnum):
     def has_ended(self) -> bool:
         """Whether a record may be there to which nothing is written any more."""
         return self in {RunState.COMPLETE, RunState.INTERRUPTED, RunState.FAILED, RunState.CANCELLED}
+
+
+ELSEWHERE: Final = frozenset({RunState.QUEUED, RunState.CANCELLED, RunState.UNKNOWN})
+"""States that only runs on other hosts have."""
 
 
 class RequestedSettings(Struct, frozen=True):

@@ -532,7 +532,7 @@ class HostWatch(Struct):
 
         All times are on the steps' clock.
         """
-        self._steps += [(place, spans) for place, sample in steps if (spans := spans_of(sample))]
+        self._steps += [(place, found) for place, sample in steps if (found := spans_of(sample))]
         for point in points:
             if rule_of(point.name) is not None:
                 self._series.setdefault(point.name, []).append((point.t_ns, point.value))
@@ -547,8 +547,8 @@ class HostWatch(Struct):
             name: TelemetrySeries(*zip(*sampled, (now_ns, sampled[-1][1]), strict=True))
             for name, sampled in self._series.items()
         }
-        found = step_marks(spans, series, self.period_s, polling=self.polling)
-        for (place, _), marks in zip(ready, found, strict=True):
+        judged = step_marks(spans, series, self.period_s, polling=self.polling)
+        for (place, _), marks in zip(ready, judged, strict=True):
             limited_ns = {limit: ns for limit in HostLimit if (ns := marks.marked_ns(limit))}
             if limited_ns:
                 new = tuple(limit for limit in limited_ns if limit not in self._seen)

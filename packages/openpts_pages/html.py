@@ -3,7 +3,7 @@
 import base64
 import math
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -22,9 +22,8 @@ _MOST_ROWS: Final = 5_000
 _LEVEL: Final = 6  # the best one takes four times as long for a fortieth of the size
 
 
-def packed(text: str | bytes) -> str:
-    """A text as deflate in base64."""
-    content = text.encode() if isinstance(text, str) else text
+def packed(content: bytes) -> str:
+    """Bytes as deflate in base64."""
     return encoded(zlib.compress(content, _LEVEL))
 
 
@@ -40,13 +39,7 @@ def thinned_report(report: Report) -> tuple[Report, dict[str, dict[str, int]]]:
         for table in report.tables().values()
         if len(table.rows) > _MOST_ROWS
     }
-    if not thinned_tables:
-        return report, thinned_tables
-    sections = tuple(
-        msgspec.structs.replace(section, pages=_thinned_pages(section.pages)) for section in report.sections
-    )
-    front, back = _thinned_pages(report.front), _thinned_pages(report.back)
-    return msgspec.structs.replace(report, front=front, sections=sections, back=back), thinned_tables
+    return (report.with_blocks(_thinned) if thinned_tables else report), thinned_tables
 
 
 def plots_of(report: Report, thinned: dict[str, dict[str, int]]) -> bytes:
@@ -68,14 +61,7 @@ def plots_of(report: Report, thinned: dict[str, dict[str, int]]) -> bytes:
     )
 
 
-def _thinned_pages(pages: Sequence[Page]) -> tuple[Page, ...]:
-    return tuple(
-        msgspec.structs.replace(page, blocks=tuple(_thinned_block(block) for block in page.blocks))
-        for page in pages
-    )
-
-
-def _thinned_block(block: Block) -> Block:
+def _thinned(block: Block) -> Block:
     return thinned_table(block) if isinstance(block, Table) and len(block.rows) > _MOST_ROWS else block
 
 
@@ -96,18 +82,12 @@ def thinned_table(table: Table) -> Table:
 
 
 def _bucket(rows: Sequence[Row]) -> Row:
-    means: list[Cell] = []
-    lows: list[Cell] = []
-    highs: list[Cell] = []
+    buckets = []
     for cells in zip(*(row.cells for row in rows), strict=True):
         known = [cell for cell in cells if cell.value is not None]
-        if not known:
-            means, lows, highs = [*means, cells[0]], [*lows, cells[0]], [*highs, cells[0]]
-            continue
-        lows.append(min(known, key=_value))
-        highs.append(max(known, key=_value))
-        means.append(_mean(known))
-    return Row(rows[0].head, (*means, *lows, *highs))
+        ends = (_mean(known), min(known, key=_value), max(known, key=_value)) if known else (cells[0],) * 3
+        buckets.append(ends)
+    return Row(rows[0].head, tuple(cell for kind in zip(*buckets, strict=True) for cell in kind))
 
 
 def _value(cell: Cell) -> float:
@@ -119,14 +99,6 @@ def _mean(cells: Sequence[Cell]) -> Cell:
     value = math.fsum(map(_value, cells)) / len(cells)
     decimals = len(cells[0].text.partition(".")[2])
     return Cell(f"{value:,.{decimals}f}", value)
-
-
-def embeddable(report: Report, *, full: bool) -> tuple[bytes, dict[str, dict[str, int]]]:
-    """The model that the page holds, as report.json has it, and what was thinned of it unless it is full."""
-    if full:
-        return msgspec.json.encode(report), {}
-    thinned, thinned_tables = thinned_report(report)
-    return msgspec.json.encode(thinned), thinned_tables
 
 
 TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -142,7 +114,7 @@ def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool
     It loads nothing from outside the file. Without scripts it shows drawings and tables, and names
     the files of the long ones. Of longer series it holds 5,000 points, or all with ``embed_full``.
     """
-    model, thinned = embeddable(report, full=embed_full)
+    model, thinned = (report, {}) if embed_full else thinned_report(report)
     return _template().render(
         report=report,
         tables=report.tables(),
@@ -155,12 +127,16 @@ def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool
         rows_markup=rows_markup,
         units_of=_units_of,
         slot_of=slot_of,
-        drawings={figure.id: inline_svg(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
+        drawings={
+            figure.id: inline_svg(drawings[figure.id], figure)
+            for figure in report.figures()
+            if figure.id in drawings
+        },
         style=Markup(_style()),  # noqa: S704 - our own file
         script=Markup(_script()),  # noqa: S704 - our own files
         vega=encoded(VEGA.read_bytes()),
         plots=packed(plots_of(report, thinned)),
-        model=packed(model),
+        model=packed(msgspec.json.encode(model)),
     )
 
 
@@ -173,10 +149,6 @@ def _template() -> jinja2.Template:
         trim_blocks=True,
         lstrip_blocks=True,
     ).get_template("report.html.j2")
-
-
-def _drawn(report: Report, drawings: Mapping[str, str]) -> list[Figure]:
-    return [figure for figure in report.figures() if figure.id in drawings]
 
 
 def _is_long(table: Table) -> bool:
@@ -196,16 +168,13 @@ def _rows_of(page: Page) -> list[list[Block]]:
     """The page's blocks in rows: of one block, or of figures that together are no wider than a page."""
     rows: list[list[Block]] = []
     for block in page.blocks:
-        if isinstance(block, Figure) and rows and _fits_beside(rows[-1], block):
-            rows[-1].append(block)
+        row = [*(rows[-1] if rows else ()), block]
+        widths = [one.width_px for one in row if isinstance(one, Figure)]
+        if len(row) == len(widths) > 1 and sum(widths) <= PLOT_WIDTH_PX:
+            rows[-1] = row
         else:
             rows.append([block])
     return rows
-
-
-def _fits_beside(row: Sequence[Block], figure: Figure) -> bool:
-    widths = [block.width_px for block in row if isinstance(block, Figure)]
-    return len(widths) == len(row) and sum(widths) + figure.width_px <= PLOT_WIDTH_PX
 
 
 def _units_of(figure: Figure) -> list[tuple[str, str]]:
@@ -239,10 +208,8 @@ def _properties(scheme: ColorScheme) -> str:
 
 def _script() -> str:
     """The parts of the script in one function, so that nothing of it is seen outside."""
-    parts: Iterable[str] = (_text(f"script/{name}.js") for name in _SCRIPTS)
-    return (
-        "(() => {\n" + '"use strict";\nconst root = document.documentElement;\n' + "\n".join(parts) + "})();"
-    )
+    parts = "\n".join(_text(f"script/{name}.js") for name in _SCRIPTS)
+    return f'(() => {{\n"use strict";\nconst root = document.documentElement;\n{parts}}})();'
 
 
 def _text(name: str) -> str:
@@ -269,20 +236,17 @@ def rows_markup(table: Table, titles: Mapping[str, str]) -> Markup:
 
 
 def _class(column: Column, tone: str, *, usual: str) -> str:
-    words = " ".join(word for word in (column.align if column.align != usual else "", tone) if word)
-    return f' class="{escape(words)}"' if words else ""
+    names = " ".join(filter(None, (column.align if column.align != usual else "", tone)))
+    return f' class="{escape(names)}"' if names else ""
 
 
 def _content(cell: Cell, titles: Mapping[str, str]) -> str:
     text = str(escape(cell.text))
     if cell.link in titles:
-        text = _link(cell, titles[cell.link], text)
+        # without a text of its own a link is short, with the page's title for those who hover or listen
+        title = escape(titles[cell.link])
+        name = "" if text else f' aria-label="{title}" title="{title}"'
+        text = f'<a href="#{escape(cell.link)}"{name}>{text or "show"}</a>'
     elif cell.struck:
         text = f'<s>{text}</s><span class="unseen"> (struck through: not kept)</span>'
     return f"{text}<small>{escape(cell.note)}</small>" if cell.note else text
-
-
-def _link(cell: Cell, title: str, text: str) -> str:
-    """Without a text of its own a link is short, with the page's title for those who hover or listen."""
-    name = "" if cell.text else f' aria-label="{escape(title)}" title="{escape(title)}"'
-    return f'<a href="#{escape(cell.link)}"{name}>{text or "show"}</a>'

@@ -9,9 +9,11 @@ side by side, paper, style, redaction.
 Version 3: the answer at the front.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 SCHEMA_VERSION: Final = 1
 HEIGHT_PX: Final = 380  # of a plot: a field that holds this very object is left out of report.json
@@ -307,6 +309,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         """All pages in order."""
         return (*self.front, *(page for section in self.sections for page in section.pages), *self.back)
 
+    def with_blocks(self, block_of: Callable[[Block], Block]) -> "Report":
+        """The report with another block in the place of each."""
+
+        def pages(own: Sequence[Page]) -> tuple[Page, ...]:
+            return tuple(replace(page, blocks=tuple(map(block_of, page.blocks))) for page in own)
+
+        sections = tuple(replace(section, pages=pages(section.pages)) for section in self.sections)
+        return replace(self, front=pages(self.front), sections=sections, back=pages(self.back))
+
     def alerts(self) -> tuple[str, ...]:
         """The red lines of the report and of all tests, each once."""
         lines = (self.red_line, *(line for section in self.sections for line in section.alerts))
@@ -323,15 +334,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 def points_of(series: Series, table: Table) -> list[tuple[float, float]]:
     """The (x, y) of a series on numeric axes, without the cells that hold no number."""
-    (line,) = series.lines
-    if series.by == "row":
-        pairs = [
-            (column.value, cell.value)
-            for column, cell in zip(table.columns, table.rows[line].cells, strict=True)
-        ]
-    else:
-        pairs = [(row.head.value, row.cells[line].value) for row in table.rows]
-    return [(x, y) for x, y in pairs if x is not None and y is not None]
+    return [(x, y) for x, y in _pairs_of(series, table) if x is not None and y is not None]
 
 
 def bars_of(series: Series, table: Table) -> list[tuple[float, float, float]]:
@@ -339,12 +342,17 @@ def bars_of(series: Series, table: Table) -> list[tuple[float, float, float]]:
 
     A last x with a value has a bar as long as the one before it, or 1 if it is alone.
     """
-    (line,) = series.lines
-    heads = [c.value for c in table.columns] if series.by == "row" else [row.head.value for row in table.rows]
-    cells = table.rows[line].cells if series.by == "row" else [row.cells[line] for row in table.rows]
-    places = [(x, cell.value) for x, cell in zip(heads, cells, strict=True) if x is not None]
+    places = [(x, value) for x, value in _pairs_of(series, table) if x is not None]
     if not places:
         return []
     last = places[-1][0]
     ends = [x for x, _ in places[1:]] + [last + (last - places[-2][0] if len(places) > 1 else 1)]
     return [(x, end, value) for (x, value), end in zip(places, ends, strict=True) if value is not None]
+
+
+def _pairs_of(series: Series, table: Table) -> list[tuple[float | None, float | None]]:
+    (line,) = series.lines
+    if series.by == "column":
+        return [(row.head.value, row.cells[line].value) for row in table.rows]
+    cells = table.rows[line].cells
+    return [(column.value, cell.value) for column, cell in zip(table.columns, cells, strict=True)]

@@ -13,7 +13,7 @@ import typst
 from msgspec.structs import replace
 
 from openpts.kept_files import KeptKind
-from openpts_pages.model import Page, Report, Table
+from openpts_pages.model import Block, Report, Table
 from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, LIGHT, showable_json
 
 PDFS: Final = KeptKind("pdfs", most_bytes=200_000_000)
@@ -33,7 +33,7 @@ def render_pdf(report: Report, drawings: Mapping[str, str]) -> bytes:
     hundred pages takes most of the time of a report that was made before.
     """
     inputs = {
-        "report": showable_json(msgspec.json.encode(_printed(report))),
+        "report": showable_json(msgspec.json.encode(report.with_blocks(_without_rows))),
         "theme": msgspec.json.encode({"font": FONT, "colors": LIGHT.tokens()}),
         "drawings": msgspec.json.encode(drawings),
     }
@@ -64,24 +64,9 @@ def _digest_of(*inputs: bytes) -> str:
     return digest.hexdigest()
 
 
-def _printed(report: Report) -> Report:
-    """The report without the rows of tables that are too long for paper."""
-
-    def without_rows(page: Page) -> Page:
-        blocks = (
-            replace(block, rows=()) if isinstance(block, Table) and not block.printed else block
-            for block in page.blocks
-        )
-        return replace(page, blocks=tuple(blocks))
-
-    return replace(
-        report,
-        front=tuple(map(without_rows, report.front)),
-        sections=tuple(
-            replace(section, pages=tuple(map(without_rows, section.pages))) for section in report.sections
-        ),
-        back=tuple(map(without_rows, report.back)),
-    )
+def _without_rows(block: Block) -> Block:
+    """Tables that are too long for paper have their heads alone."""
+    return replace(block, rows=()) if isinstance(block, Table) and not block.printed else block
 
 
 def _moment(iso: str) -> datetime:

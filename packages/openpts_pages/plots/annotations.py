@@ -22,7 +22,7 @@ from openpts_pages.plots.axes import (
     shares,
     visible,
 )
-from openpts_pages.plots.series import DASHES, SHOWN, marker, marker_size, slot_color, slot_of
+from openpts_pages.plots.series import DASHES, marker, marker_size, only_shown, slot_color, slot_of
 from openpts_pages.plots.theme import text_width_px
 
 _GAP_PX: Final = 7
@@ -31,13 +31,19 @@ _SYMBOL_PX: Final = 24
 _BETWEEN_ENTRIES_PX: Final = 16
 
 
-class LabelAbove(Struct, frozen=True):
-    """A label in row 0 (next to the plot) or above; ``align`` is left or right of a line, or center."""
+class LabelAbove(Struct):
+    """A label in row 0 (next to the plot) or above, and the pixels that it covers.
+
+    ``align`` is left or right of a line, or center; ``line`` is where its own vertical line is, if any.
+    """
 
     text: str
     x: float
     align: str
-    row: int
+    start: float
+    end: float
+    line: float | None
+    row: int = 0
 
 
 class LegendEntry(Struct, frozen=True):
@@ -51,25 +57,14 @@ class LegendEntry(Struct, frozen=True):
     key: str = ""
 
 
-class _Text(Struct, frozen=True):
-    """A label and the pixels that it covers; ``line`` is the place of its own vertical line, if any."""
-
-    label: str
-    x: float
-    align: str
-    start: float
-    end: float
-    line: float | None
-
-
 def labels_above(figure: Figure, width_px: float) -> list[LabelAbove]:
     """Labels of the ranges and vertical lines of x; ``width_px`` is that of the plot's inside."""
-    texts = [
+    labels = [
         *(_of_band(band, figure, width_px) for band in figure.bands if band.axis == "x" and band.label),
         *_of_rules(vertical_rules(figure), figure, width_px),
     ]
-    rows = _lowest_rows(texts)
-    return [LabelAbove(t.label, t.x, t.align, row) for t, row in zip(texts, rows, strict=True)]
+    _raise_where_they_touch(labels)
+    return labels
 
 
 def vertical_rules(figure: Figure) -> list[PlotRule]:
@@ -77,55 +72,52 @@ def vertical_rules(figure: Figure) -> list[PlotRule]:
     return [rule for rule in figure.rules if rule.axis == "x" and 0 <= share(rule.value, figure.x) <= 1]
 
 
-def _of_band(band: Band, figure: Figure, width_px: float) -> _Text:
+def _of_band(band: Band, figure: Figure, width_px: float) -> LabelAbove:
     low, high = (min(max(share(end, figure.x), 0), 1) for end in (band.start, band.end))
     half = text_width_px(band.label) / 2
     middle = (low + high) / 2 * width_px
     x = (place(band.start, figure.x) + place(band.end, figure.x)) / 2
-    return _Text(band.label, x, "center", middle - half, middle + half, None)
+    return LabelAbove(band.label, x, "center", middle - half, middle + half, None)
 
 
-def _of_rules(rules: Sequence[PlotRule], figure: Figure, width_px: float) -> list[_Text]:
+def _of_rules(rules: Sequence[PlotRule], figure: Figure, width_px: float) -> list[LabelAbove]:
     """Labels to the right of their lines; at the right edge, to the left of them."""
-    texts: list[_Text] = []
+    texts: list[LabelAbove] = []
     limit = width_px
     for rule in sorted(rules, key=lambda rule: -rule.value):
         line = share(rule.value, figure.x) * width_px
         width = text_width_px(rule.label) + _BESIDE_LINE_PX
         x = place(rule.value, figure.x)
         if line + width <= limit:
-            texts.append(_Text(rule.label, x, "left", line, line + width, line))
+            texts.append(LabelAbove(rule.label, x, "left", line, line + width, line))
         else:
-            texts.append(_Text(rule.label, x, "right", line - width, line, line))
+            texts.append(LabelAbove(rule.label, x, "right", line - width, line, line))
             limit = line  # a text that reached over this line would face one that reaches back
     return texts
 
 
-def _lowest_rows(texts: Sequence[_Text]) -> list[int]:
-    """The lowest rows in which no text lies over another, and no line goes through one."""
-    rows = [0] * len(texts)
-    for _ in range(len(texts) ** 2):
+def _raise_where_they_touch(labels: Sequence[LabelAbove]) -> None:
+    """To the lowest rows in which no text lies over another, and no line goes through one."""
+    for _ in range(len(labels) ** 2):
         moved = False
-        for i, text in enumerate(texts):
-            for j, other in enumerate(texts):
-                if i != j and _must_rise(text, other, rows[i], rows[j], first=i < j):
-                    rows[i] = rows[j] + 1
-                    moved = True
+        for i, label in enumerate(labels):
+            for j, other in enumerate(labels):
+                if i != j and _must_rise(label, other, first=i < j):
+                    label.row, moved = other.row + 1, True
         if not moved:
             break
-    return rows
 
 
-def _must_rise(text: _Text, other: _Text, row: int, other_row: int, *, first: bool) -> bool:
-    if _goes_through(other.line, text):
-        return row <= other_row
-    if _goes_through(text.line, other):
+def _must_rise(label: LabelAbove, other: LabelAbove, *, first: bool) -> bool:
+    if _goes_through(other.line, label):
+        return label.row <= other.row
+    if _goes_through(label.line, other):
         return False
-    overlap = text.start < other.end + _GAP_PX and other.start < text.end + _GAP_PX
-    return first and overlap and row == other_row
+    overlap = label.start < other.end + _GAP_PX and other.start < label.end + _GAP_PX
+    return first and overlap and label.row == other.row
 
 
-def _goes_through(line: float | None, text: _Text) -> bool:
+def _goes_through(line: float | None, text: LabelAbove) -> bool:
     return line is not None and text.start < line < text.end
 
 
@@ -172,14 +164,6 @@ _MOST_BETWEEN: Final = 100
 _FARTHEST: Final = 4  # rings of places that are tried, each a line further out
 
 
-class PlacedMark(Struct, frozen=True):
-    """A mark with the middle of its label, in pixels to the right of and below the ring's middle."""
-
-    mark: Mark
-    dx_px: float
-    dy_px: float
-
-
 class _Box(Struct, frozen=True):
     left: float
     top: float
@@ -200,8 +184,13 @@ class _Box(Struct, frozen=True):
         return across and self.top - _MARKER_PX < y < self.bottom + _MARKER_PX
 
 
-def _placed_marks(figure: Figure, table: Table, size_px: tuple[float, float]) -> list[PlacedMark]:
-    """All marks with places for their labels; ``size_px`` is that of the plot's inside."""
+def _placed_marks(
+    figure: Figure, table: Table, size_px: tuple[float, float]
+) -> list[tuple[Mark, float, float]]:
+    """All marks, with the middles of their labels in pixels to the right of and below the rings' middles.
+
+    ``size_px`` is that of the plot's inside.
+    """
     if not figure.marks:
         return []
     width, height = size_px
@@ -220,7 +209,7 @@ def _placed_marks(figure: Figure, table: Table, size_px: tuple[float, float]) ->
     rings = [pixel(mark.x, mark.y) for mark in figure.marks]
     occupied = [_around(ring, 2 * _RING_PX, 2 * _RING_PX) for ring in rings]
     inside = _Box(0, 0, width, height)
-    placed: list[PlacedMark] = []
+    placed: list[tuple[Mark, float, float]] = []
     for mark, ring in zip(figure.marks, rings, strict=True):
         choices = [
             (_around((ring[0] + dx, ring[1] + dy), text_width_px(mark.label, bold=True), LINE_PX - 2), dx, dy)
@@ -229,7 +218,7 @@ def _placed_marks(figure: Figure, table: Table, size_px: tuple[float, float]) ->
         near = _near(dots, [box for box, *_ in choices])
         box, dx, dy = min(choices, key=lambda choice: _cost(choice[0], inside, occupied, near))
         occupied.append(box)
-        placed.append(PlacedMark(mark, dx, dy))
+        placed.append((mark, dx, dy))
     return placed
 
 
@@ -347,17 +336,17 @@ def rules_and_labels_above(figure: Figure, width_px: float) -> list[Spec]:
 def marks(figure: Figure, table: Table, size_px: tuple[float, float]) -> list[Spec]:
     """Rings around points, and their labels."""
     layers: list[Spec] = []
-    for placed in _placed_marks(figure, table, size_px):
-        where = {"x": datum(placed.mark.x, figure.x), "y": datum(placed.mark.y, figure.y)}
+    for placed, dx_px, dy_px in _placed_marks(figure, table, size_px):
+        where = {"x": datum(placed.x, figure.x), "y": datum(placed.y, figure.y)}
         ring = {"type": "point", "style": "ring", "size": (2 * _RING_PX) ** 2, "clip": False}
         text = {
             "type": "text",
             "style": "ring-label",
-            "text": placed.mark.label,
+            "text": placed.label,
             "align": "center",
             "baseline": "middle",
-            "dx": placed.dx_px,
-            "dy": placed.dy_px,
+            "dx": dx_px,
+            "dy": dy_px,
             "clip": False,
         }
         layers += [{"mark": ring, "encoding": where}, {"mark": text, "encoding": where}]
@@ -399,10 +388,7 @@ def end_label_layers(figure: Figure, labels: Sequence[EndLabel], interactive: bo
         if rows:
             encoding = {**edge, "text": {"field": "text"}}
             layers.append({"data": {"values": rows}, "mark": mark, "encoding": encoding})
-    if interactive:
-        for layer in layers:
-            layer["transform"] = [{"filter": SHOWN}]
-    return layers
+    return only_shown(layers) if interactive else layers
 
 
 def _rows(figure: Figure, labels: Sequence[EndLabel]) -> list[Spec]:

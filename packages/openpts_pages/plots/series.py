@@ -9,7 +9,6 @@ from openpts_pages.model import Axis, Figure, Series, Table, bars_of, points_of
 from openpts_pages.plots.axes import Spec, drawn_last, field, place, placed, shares, shows, value_at, visible
 from openpts_pages.plots.theme import MARKERS
 
-SHOWN: Final = "indexof(hidden, datum.key) < 0"
 DASHES: Final = (5, 4)
 SLOTS: Final = list(range(len(MARKERS)))
 _RANGE_OF_PALETTE: Final = {"series": "category", "mix": "ordinal"}
@@ -42,6 +41,13 @@ def series_layers(figure: Figure, table: Table, interactive: bool, *, right: boo
     return layers
 
 
+def only_shown(layers: list[Spec]) -> list[Spec]:
+    """Layers whose rows are hidden with their series, on a page."""
+    for layer in layers:
+        layer["transform"] = [{"filter": "indexof(hidden, datum.key) < 0"}]
+    return layers
+
+
 def is_long(series: Series, table: Table) -> bool:
     """Whether the series is drawn as an envelope."""
     return series.style == "line" and len(points_of(series, table)) > _LONG
@@ -50,11 +56,8 @@ def is_long(series: Series, table: Table) -> bool:
 def slot_color(figure: Figure, slot: int | None = None) -> Spec:
     """The color channel of a slot of the palette, or of rows with a field of that name."""
     scale = {"domain": SLOTS, "range": _RANGE_OF_PALETTE[figure.palette]}
-    return {**_field_or_datum(slot), "type": "nominal", "legend": None, "scale": scale}
-
-
-def _field_or_datum(slot: int | None) -> Spec:
-    return {"field": "slot"} if slot is None else {"datum": slot}
+    source: Spec = {"field": "slot"} if slot is None else {"datum": slot}
+    return {**source, "type": "nominal", "legend": None, "scale": scale}
 
 
 def slot_of(color: int, figure: Figure) -> int:

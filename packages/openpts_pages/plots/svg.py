@@ -15,9 +15,10 @@ from concurrent.futures.process import BrokenProcessPool
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 import msgspec
+import vl_convert
 from markupsafe import Markup
 
 from openpts.errors import OpenptsError
@@ -33,7 +34,74 @@ from openpts_pages.plots.theme import (
     vega_config,
 )
 from openpts_pages.plots.vega_lite import vega_lite_spec
-from openpts_pages.plots.vega_svg import drawing, of_figure, spec_json, start_renderer
+
+_ANY_PLOT = '{"mark":"point","data":{"values":[]},"encoding":{"x":{"field":"x"}}}'
+_COORDINATES = re.compile(r' (?:d|transform|[xy][12]?|width|height)="[^"]*"')
+_LONG_FRACTION = re.compile(r"(\.\d\d)\d+")
+_DOT = re.compile(
+    r'<path transform="translate\(([-\d.]+),([-\d.]+)\)" d="M([-\d.]+),([-\d.]+)(h[^"M]*Z)" '
+    r'(fill="[^"]*" stroke="[^"]*" stroke-width="0"[^>/]*)/>'
+)
+_MANY_DOTS = re.compile(rf"(?:{_DOT.pattern}){{20,}}")
+_DEFINED = re.compile(r'<\w+ id="([^"]+)"')
+_IDENTIFIED = re.compile(r'(<\w+ id="|="url\(#)([^")]+)')
+
+
+def drawing(spec: str) -> str:
+    """The SVG of a specification (JSON), in light colors; the same in every process, for any figure.
+
+    Raises ValueError for a specification that Vega refuses.
+    """
+    svg: str = renderer().vegalite_to_svg(spec, config=vega_config(LIGHT))
+    return _with_counted_identifiers(_with_dots_in_one(_with_short_numbers(svg)))
+
+
+def of_figure(drawing: str, figure_id: str) -> str:
+    """The drawing with identifiers of one figure, so that a page can have several."""
+    return _IDENTIFIED.sub(rf"\g<1>{figure_id}-\g<2>", drawing)
+
+
+@cache
+def renderer() -> Any:
+    """The Vega module, knowing how wide texts are in our font."""
+    vl_convert.register_font_directory(str(MEASURED_FONT_DIRECTORY))
+    return vl_convert
+
+
+def start_renderer() -> None:
+    """Have Vega loaded before the first drawing is asked for."""
+    drawing(_ANY_PLOT)
+
+
+def spec_json(spec: dict[str, Any]) -> str:
+    """A specification as it goes to Vega: one line."""
+    return msgspec.json.encode(spec).decode()
+
+
+def _with_short_numbers(svg: str) -> str:
+    """Places to a hundredth of a pixel: a third of the size, and nothing that an eye or a printer sees."""
+    return _COORDINATES.sub(lambda match: _LONG_FRACTION.sub(r"\1", match[0]), svg)
+
+
+def _with_dots_in_one(svg: str) -> str:
+    """Thousands of equal dots as one path: the same picture in a quarter of the size."""
+
+    def joined(dots: re.Match[str]) -> str:
+        found = _DOT.findall(dots[0])
+        if len({(shape, style) for *_, shape, style in found}) > 1:
+            return dots[0]
+        *_, shape, style = found[0]
+        places = (f"M{float(x) + float(left):.2f},{float(y) + float(up):.2f}" for x, y, left, up, *_ in found)
+        return f'<path d="{"".join(place + shape for place in places)}" {style}/>'
+
+    return _MANY_DOTS.sub(joined, svg)
+
+
+def _with_counted_identifiers(svg: str) -> str:
+    """Identifiers counted per drawing: Vega counts per process, which no two builds would share."""
+    numbers = {identifier: n for n, identifier in enumerate(dict.fromkeys(_DEFINED.findall(svg)))}
+    return _IDENTIFIED.sub(lambda found: f"{found[1]}{numbers[found[2]]}", svg)
+
 
 DRAWINGS: Final = KeptKind("drawings", most_bytes=200_000_000)
 
@@ -64,7 +132,7 @@ def _all_else() -> "hashlib._Hash":
     """Digest of everything a drawing depends on besides its specification."""
     digest = hashlib.sha256(version("vl-convert-python").encode())
     digest.update(msgspec.json.encode(vega_config(LIGHT)))
-    digest.update(files("openpts_pages.plots").joinpath("vega_svg.py").read_bytes())
+    digest.update(files("openpts_pages.plots").joinpath("svg.py").read_bytes())
     for font in sorted(MEASURED_FONT_DIRECTORY.iterdir()):
         digest.update(font.read_bytes())
     return digest
@@ -100,9 +168,9 @@ class DrawingPool:
 
     def plot_svg(self, figure: Figure, tables: Mapping[str, Table]) -> str:
         """The SVG of a figure of any kind but columns3d. Raises ValueError if Vega refuses it."""
-        spec, drawing = self._plot(figure, tables)
+        spec, future = self._plot(figure, tables)
         try:
-            drawn = drawing.result()
+            drawn = future.result()
         except BrokenProcessPool:
             drawn = made_drawing(spec)
         return of_figure(drawn, figure.id)

@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import Any, Final
@@ -30,7 +30,10 @@ def worker_processes(count: int | None = None) -> Iterator[Executor]:
 
     After an exception what has not begun is left. All processes are gone at the end.
     """
-    executor = _forked(count or _processors()) if _may_be_forked() else None
+    executor = None
+    if (size := count or _processors()) > 1 and _may_be_forked():
+        with suppress(OSError):  # no shared memory: a container without /dev/shm
+            executor = _Processes(size)
     if executor is None:
         yield _Here()
         return
@@ -41,16 +44,6 @@ def worker_processes(count: int | None = None) -> Iterator[Executor]:
         raise
     finally:
         executor.shutdown(cancel_futures=True)
-
-
-def _forked(count: int) -> "_Processes | None":
-    """None where one processor is all there is, or where the system lacks what processes share."""
-    if count < 2:
-        return None
-    try:
-        return _Processes(count)
-    except OSError:  # no shared memory: a container without /dev/shm
-        return None
 
 
 def _processors() -> int:

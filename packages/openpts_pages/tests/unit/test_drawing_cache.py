@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from openpts import kept_files
 from openpts_pages.plots import svg as drawing_cache
-from openpts_pages.plots import theme, vega_svg
+from openpts_pages.plots import theme
 from openpts_pages.plots.svg import DRAWINGS, DrawingPool, draw_figures, kept_drawing, made_drawing
 from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
@@ -32,7 +32,6 @@ def drawn_anew() -> dict[str, str]:
 
 
 def never_drawn(monkeypatch) -> None:
-    monkeypatch.setattr(vega_svg, "drawing", None)
     monkeypatch.setattr(drawing_cache, "drawing", None)
 
 

@@ -21,7 +21,7 @@ ALONE = """
     import json, multiprocessing, os
     from openpts_pages.plots import svg
     from openpts_pages.plots.svg import DrawingPool, draw_figures
-    from openpts_pages.plots.vega_svg import renderer
+    from openpts_pages.plots.svg import renderer
     from openpts_pages.plots.worker_processes import worker_processes
     from tests.support.sample_figures import all_figures, gallery
 

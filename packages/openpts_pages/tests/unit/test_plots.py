@@ -32,11 +32,10 @@ from openpts_pages.model import (
 )
 from openpts_pages.plots.annotations import labels_above, marks
 from openpts_pages.plots.axes import LINE_PX, place, share
-from openpts_pages.plots.category_plots import bar_layers
 from openpts_pages.plots.series import distinct, envelope, turning
 from openpts_pages.plots.svg import draw_figures
 from openpts_pages.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX, text_width_px
-from openpts_pages.plots.vega_lite import vega_lite_spec
+from openpts_pages.plots.vega_lite import bar_layers, vega_lite_spec
 from tests.support.drawn_texts import text_boxes
 from tests.support.sample_figures import SECONDS, all_figures, gallery, response_times, table_of
 

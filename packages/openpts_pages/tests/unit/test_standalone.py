@@ -8,9 +8,9 @@ import pytest
 from PIL import Image
 
 import openpts
+from openpts_pages.plots.svg import renderer
 from openpts_pages.plots.theme import LIGHT, vega_config
 from openpts_pages.plots.vega_lite import standalone, vega_lite_spec
-from openpts_pages.plots.vega_svg import renderer
 from tests.support.made_up_run import made_up_run
 
 TESTS = (

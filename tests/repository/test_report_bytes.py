@@ -1,0 +1,66 @@
+"""Reports of fixed runs, byte for byte: the snapshot has a digest of each of their files.
+
+Runs of all tests, those of the specification together in each form, and records that were written and read.
+Drawings are left out, which depend on the version of Vega: ``test_golden.py`` holds them.
+"""
+
+import hashlib
+from pathlib import Path
+from unittest import mock
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from openpts.procedures.registry import PROCEDURES
+from openpts.record.reader import read_run
+from openpts.report.build import report_of, short_report
+from openpts.report.redaction import redacted
+from openpts.report.run_part import RunPart, part_of
+from openpts_pages import html
+from openpts_pages.csv_files import csv_files
+from openpts_pages.model import Report
+from openpts_pages.style import Style
+from tests.support.made_up_run import telling_run
+
+DATE = "2026-11-21T08:00:00Z"
+SPECIFICATION = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
+
+
+def digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def digests(report: Report) -> dict[str, str]:
+    data = "".join(f"{name}\n{text}" for name, text in csv_files(report).items())
+    with mock.patch.object(html, "packed", digest):  # whose bytes would depend on the machine's zlib
+        page = html.render_html(report, {})
+    contents = {"json": msgspec.json.encode(report), "html": page.encode(), "csv": data.encode()}
+    return {name: digest(content) for name, content in contents.items()}
+
+
+@pytest.fixture(scope="module")
+def parts() -> dict[str, RunPart]:
+    return {name: part_of(telling_run(name), DATE) for name in PROCEDURES}
+
+
+def test_reports_of_each_test(parts, snapshot) -> None:
+    assert {name: digests(report_of([part], DATE)) for name, part in parts.items()} == snapshot
+
+
+def test_reports_of_several_tests_in_each_form(parts, snapshot) -> None:
+    together = [parts[name] for name in (*SPECIFICATION, "iops")]
+    full = report_of(together, DATE)
+    forms = {
+        "full": full,
+        "redacted": redacted(full, [part.manifest for part in together]),
+        "in the order of the specification": report_of(together, DATE, style=Style.SPECIFICATION),
+        "short": short_report(together, DATE),
+    }
+    assert {name: digests(report) for name, report in forms.items()} == snapshot
+
+
+@pytest.mark.parametrize("case", ["steady", "not steady", "failed", "hostile", "nothing", "simulated"])
+def test_reports_of_records(reports, case, snapshot) -> None:
+    run = replace(read_run(reports.folder(case)), folder=Path(case), zero_at=None)
+    assert digests(report_of([part_of(run, DATE)], DATE)) == snapshot

@@ -65,27 +65,19 @@ class Kind(StrEnum):
     FUNCTION = "function"
 
 
-# Imported with the first object of the kind: types of rooms above, and click, would cost each start.
+# Of all others an object is called. Imported with the first object of the kind: types of rooms above, and
+# click, would cost each start.
 _TYPES: Final = {
     Kind.PROCEDURE: "openpts.procedures.kit.procedure:Procedure",
     Kind.COMMAND: "click:Command",
     Kind.CONCERN: "builtins:type",
-    Kind.GAUGE: "collections.abc:Callable",
-    Kind.EXPORTER: "collections.abc:Callable",
-    Kind.OUTPUT: "collections.abc:Callable",
     Kind.BATCH: "openpts.cli.several:Several",
     Kind.PURGE: "openpts.device.purge.methods:PurgeMethod",
     Kind.SCHEME: "openpts.device.targets.target:Scheme",
     Kind.TRACE_FORMAT: "builtins:str",
-    Kind.PAGE: "collections.abc:Callable",
-    Kind.ALERT: "collections.abc:Callable",
-    Kind.REQUIREMENTS: "collections.abc:Callable",
     Kind.JUDGE: "openpts.procedures.kit.judge:Judge",
     Kind.JOB_FILES: "builtins:object",
-    Kind.BATCH_OUTPUT: "collections.abc:Callable",
     Kind.PURPOSE: "builtins:object",
-    Kind.SELF_TEST: "collections.abc:Callable",
-    Kind.FUNCTION: "collections.abc:Callable",
 }
 
 
@@ -233,7 +225,7 @@ def load(offer: Offer) -> Any:
         raise
     except BaseException as error:  # also SystemExit: a module must not end openpts
         raise offer.error("can't load", f"{type(error).__name__}: {error}") from error
-    if not isinstance(found, imported(_TYPES[Kind(offer.kind)])):
+    if not isinstance(found, imported(_TYPES.get(Kind(offer.kind), "collections.abc:Callable"))):
         raise offer.error("can't load", f"{offer.where} is of the type {type(found).__name__}")
     name = offer.name.rpartition(".")[2]
     if getattr(found, "name", name) != name:

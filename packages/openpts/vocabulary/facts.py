@@ -61,74 +61,51 @@ def _key(label: str, help_text: str, unit: str = "") -> Meta:
     return Meta(title=label, description=help_text, extra={"unit": unit})
 
 
+_UseCase = Annotated[_Text, _key("Use case", f"What it is for: {', '.join(MATTERS)}, or your own words.")]
+_Matters = Annotated[
+    _Text, _key("What matters", "One sentence on what counts for that use; known for the uses named above.")
+]
+_Tasking = Annotated[
+    Literal["single", "multi"], _key("Tasking", "Whether one task uses the drive at a time, or several.")
+]
+_Duty = Annotated[
+    _Percent, _key("Design target: duty", "Share of time under load that it is made for.", "% of the time")
+]
+_Class = Annotated[_Text, _key("Design target: temperature class", "Such as commercial, or industrial.")]
+_Temperatures = Annotated[
+    tuple[float, float], _key("Design target: temperatures", "Lowest and highest that it is made for.", "°C")
+]
+_Tbw = Annotated[
+    _Amount, _key("Design target: writes", "Terabytes that the host may write in the drive's life.", "TBW")
+]
+_Dwpd = Annotated[
+    _Amount, _key("Design target: writes a day", "Drive writes per day over the warranty.", "DWPD")
+]
+_Firmware = Annotated[
+    LatestFirmware, _key("Latest firmware", "The newest one, the day, and where that was read.")
+]
+_Bios = Annotated[
+    tuple[BiosSetting, ...],
+    _key("BIOS setting", "Settings of the host that are not the default, and what they do."),
+]
+
+
 class Purpose(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the drive is for and what it was made for, as its operator declares it; nothing of it is measured.
 
     The title of each key is its label in reports.
     """
 
-    use_case: (
-        Annotated[_Text, _key("Use case", f"What it is for: {', '.join(MATTERS)}, or your own words.")]
-        | UnsetType
-    ) = UNSET
-    what_matters: (
-        Annotated[
-            _Text,
-            _key("What matters", "One sentence on what counts for that use; known for the uses named above."),
-        ]
-        | UnsetType
-    ) = UNSET
-    tasking: (
-        Annotated[
-            Literal["single", "multi"],
-            _key("Tasking", "Whether one task uses the drive at a time, or several."),
-        ]
-        | UnsetType
-    ) = UNSET
-    duty_pct: (
-        Annotated[
-            _Percent,
-            _key("Design target: duty", "Share of time under load that it is made for.", "% of the time"),
-        ]
-        | UnsetType
-    ) = UNSET
-    temperature_class: (
-        Annotated[_Text, _key("Design target: temperature class", "Such as commercial, or industrial.")]
-        | UnsetType
-    ) = UNSET
-    temperature_c: (
-        Annotated[
-            tuple[float, float],
-            _key("Design target: temperatures", "Lowest and highest that it is made for.", "°C"),
-        ]
-        | UnsetType
-    ) = UNSET
-    rated_tbw: (
-        Annotated[
-            _Amount,
-            _key("Design target: writes", "Terabytes that the host may write in the drive's life.", "TBW"),
-        ]
-        | UnsetType
-    ) = UNSET
-    rated_dwpd: (
-        Annotated[
-            _Amount, _key("Design target: writes a day", "Drive writes per day over the warranty.", "DWPD")
-        ]
-        | UnsetType
-    ) = UNSET
-    firmware: (
-        Annotated[
-            LatestFirmware, _key("Latest firmware", "The newest one, the day, and where that was read.")
-        ]
-        | UnsetType
-    ) = UNSET
-    bios: (
-        Annotated[
-            tuple[BiosSetting, ...],
-            _key("BIOS setting", "Settings of the host that are not the default, and what they do."),
-        ]
-        | UnsetType
-    ) = UNSET
+    use_case: _UseCase | UnsetType = UNSET
+    what_matters: _Matters | UnsetType = UNSET
+    tasking: _Tasking | UnsetType = UNSET
+    duty_pct: _Duty | UnsetType = UNSET
+    temperature_class: _Class | UnsetType = UNSET
+    temperature_c: _Temperatures | UnsetType = UNSET
+    rated_tbw: _Tbw | UnsetType = UNSET
+    rated_dwpd: _Dwpd | UnsetType = UNSET
+    firmware: _Firmware | UnsetType = UNSET
+    bios: _Bios | UnsetType = UNSET
 
     def over(self, other: "Purpose") -> "Purpose":
         """Own declarations, and what only ``other`` declares."""

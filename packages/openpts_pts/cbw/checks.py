@@ -132,7 +132,7 @@ CHECKS: Final[Checks] = {
     "PTS-CBW-11": _distributions,
     "PTS-CBW-12": with_arguments(d.all_writes, Phase.WDPC),
     "PTS-CBW-13": d.cache_off,
-    "PTS-CBW-14": with_arguments(d.precondition_demand, Phase.WDPC),
+    "PTS-CBW-14": with_arguments(settings.demand, 32, 32, Phase.WDPC),
     "PTS-CBW-15": with_arguments(settings.random_data, Phase.WDPC),
     "PTS-CBW-16": with_arguments(d.minutes_kept, Phase.WDPC),
     "PTS-CBW-17": applied.preconditioned,

@@ -45,7 +45,7 @@ CHECKS: Final[Checks] = {
     "PTS-DIRTH-04": applied.purge_first,
     "PTS-DIRTH-05": with_arguments(d.all_writes, Phase.WDPC),
     "PTS-DIRTH-06": d.cache_off,
-    "PTS-DIRTH-07": with_arguments(d.precondition_demand, Phase.WDPC),
+    "PTS-DIRTH-07": with_arguments(settings.demand, 32, 32, Phase.WDPC),
     "PTS-DIRTH-08": with_arguments(settings.random_data, Phase.WDPC),
     "PTS-DIRTH-09": with_arguments(d.minutes_kept, Phase.WDPC),
     "PTS-DIRTH-10": lambda e: all_of([applied.tracked_minutes(e), applied.preconditioned(e)]),

@@ -7,7 +7,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from msgspec import Struct
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
+from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.fields.conditions import Conditions
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
@@ -202,9 +202,7 @@ def last_window(
 ) -> SteadyStateReport | None:
     """The verdict on the five rounds that end at the steady round, or at the last one; None for fewer."""
     last = len(values) if steady_round is None or steady_round > len(values) else steady_round
-    if last < WINDOW_ROUNDS:
-        return None
-    return judge(range(last - WINDOW_ROUNDS + 1, last + 1), values[last - WINDOW_ROUNDS : last], disturbed)
+    return None if last < WINDOW_ROUNDS else window_ending_at(values, last, disturbed)
 
 
 Check = Callable[[Evidence], Finding]

@@ -74,19 +74,13 @@ def random_data(evidence: Evidence, *parts: Phase) -> Finding:
     return met("random data, fresh for each write")
 
 
-def demand(
-    evidence: Evidence, phase: Phase, tc: int | None, qd: int | None, number: int | None = None
-) -> Finding:
-    """All steps of a phase had that TC and QD; None is any."""
-    return _demand_of(stimuli(evidence.of(phase, number)), tc, qd)
+def demand(evidence: Evidence, tc: int | None, qd: int | None, *parts: Phase) -> Finding:
+    """All steps of these parts, of all without any, had that TC and QD; None is any."""
+    return demand_of(stimuli(evidence.samples(*parts)), tc, qd)
 
 
-def demand_everywhere(evidence: Evidence, tc: int | None, qd: int | None) -> Finding:
-    """All steps of the test had that TC and QD; None is any."""
-    return _demand_of(stimuli(evidence.samples()), tc, qd)
-
-
-def _demand_of(found: list[Stimulus], tc: int | None, qd: int | None) -> Finding:
+def demand_of(found: list[Stimulus], tc: int | None, qd: int | None) -> Finding:
+    """All of these had that TC and QD; None is any."""
     if not found:
         return not_reached("no such step was completed")
     right = all(tc in {None, s.tc} and qd in {None, s.qd} for s in found)

@@ -35,16 +35,7 @@ from openpts_pages.kit import (
 )
 from openpts_pages.model import Band, Block, Cell, Column, Page, PlotRule, Repeat, Series, Table, Verdict
 from openpts_pts.shared.preparation_page import loop_preparation_page
-from openpts_pts.shared.rounds.matrix_pages import (
-    Matrix,
-    absences_note,
-    low_count,
-    matrix_table,
-    mix,
-    mix_series,
-    size_by_mix,
-    tail_cell,
-)
+from openpts_pts.shared.rounds.matrix_pages import Matrix, low_count, mix, mix_series, size_by_mix, tail_cell
 from openpts_pts.shared.rounds.report import RoundReport
 from openpts_pts.shared.rounds.results import TAIL_PERCENTILE, MatrixCell, analyze_cycle, round_figures
 
@@ -87,12 +78,11 @@ class IopsReport(RoundReport, frozen=True):
     def pages(self) -> Iterator[Page]:
         """In the order of the sample report, our own behind."""
         yield from self.evidence()
-        shown = matrix_table(
-            self.matrix,
+        shown = self.matrix.table(
             "iops-table",
             f"{_TABLE.number} - average IOPS: {self.results.window.averaging}",
             IOPS.cell,
-            note=absences_note(self.matrix, self.run.manifest.target.sector_bytes),
+            note=self.matrix.absences(self.run.manifest.target.sector_bytes),
         )
         yield self.table(shown)
         yield self.plot_2d(shown)
@@ -183,17 +173,15 @@ class IopsReport(RoundReport, frozen=True):
         return self._secondary(
             "response-times",
             _SECONDARY_TITLE,
-            matrix_table(self.matrix, "art", average, ART.cell),
-            matrix_table(self.matrix, "tail", tail, tail_cell, note=note),
-            matrix_table(
-                self.matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", MRT.cell
-            ),
+            self.matrix.table("art", average, ART.cell),
+            self.matrix.table("tail", tail, tail_cell, note=note),
+            self.matrix.table("mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", MRT.cell),
         )
 
     def merged_tail(self) -> Page:
         """The percentile of all rounds' I/Os together, processor use, and why there is no power."""
         title = "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)"
-        blocks: list[Block] = [matrix_table(self.matrix, "merged-tail", title, _merged_tail)]
+        blocks: list[Block] = [self.matrix.table("merged-tail", title, _merged_tail)]
         measured = self.results.cells.values()
         if measured and all(cell.cpu is None for cell in measured):  # two pages of n/a would not help
             blocks.append(Verdict(_NO_CPU))
@@ -201,8 +189,8 @@ class IopsReport(RoundReport, frozen=True):
             system, waiting = replace(CPU_SYS, decimals=1), replace(CPU_IOWAIT, decimals=1)
             note = "Share of all processors."
             blocks += [
-                matrix_table(self.matrix, "cpu-sys", "CPU System Usage (%)", system.cell),
-                matrix_table(self.matrix, "cpu-iowait", waiting.label, waiting.cell, note=note),
+                self.matrix.table("cpu-sys", "CPU System Usage (%)", system.cell),
+                self.matrix.table("cpu-iowait", waiting.label, waiting.cell, note=note),
             ]
         if DriveWork(self.run).meter is None:
             blocks.append(Verdict(f"Average Power, IOPS/W: not measured ({NO_METER})."))
@@ -241,8 +229,7 @@ class IopsReport(RoundReport, frozen=True):
     def repeatability(self) -> Page:
         """Each round of each cell around the cell's mean; cells that range widely are named."""
         name = PlotName(f"{PREFIX}-x2", "Plot X-IOPS-2", "IOPS Round Repeatability")
-        ranges = matrix_table(
-            self.matrix,
+        ranges = self.matrix.table(
             "ranges",
             "Range of the Rounds in each cell: (max - min) in % of the mean",
             lambda cell: cells.percent(cell.range_pct),

@@ -44,14 +44,7 @@ from openpts_pts.lat.findings import engine_overhead
 from openpts_pts.shared.confidence_page import Applied, confidence_page, times_figures
 from openpts_pts.shared.preparation_page import loop_preparation_page
 from openpts_pts.shared.rounds import results as rounds
-from openpts_pts.shared.rounds.matrix_pages import (
-    Matrix,
-    absences_note,
-    matrix_table,
-    mix,
-    mix_series,
-    tail_cell,
-)
+from openpts_pts.shared.rounds.matrix_pages import Matrix, mix, mix_series, tail_cell
 from openpts_pts.shared.rounds.report import RoundReport
 
 _PREFIX: Final = "lat"
@@ -207,7 +200,7 @@ class LatencyReport(RoundReport, frozen=True):
             ),
             note="99.999 %: mean of the Rounds' percentiles, each of which needs "
             f"{ios_needed(rounds.TAIL_PERCENTILE):,} I/Os; with fewer, the cell has the maximum and N, the "
-            "smallest Round's count. " + absences_note(matrix, self.run.manifest.target.sector_bytes),
+            "smallest Round's count. " + matrix.absences(self.run.manifest.target.sector_bytes),
         )
         merged = "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)"
         minimum = "Minimum Response Time (ms): minimum of the Rounds (ours)"
@@ -216,8 +209,8 @@ class LatencyReport(RoundReport, frozen=True):
             Verdict(matrix.head_line),
             shown,
             *self.host_part(),
-            matrix_table(matrix, "merged-tail", merged, _merged_tail),
-            matrix_table(matrix, "minimum", minimum, rounds.MINIMUM.cell),
+            matrix.table("merged-tail", merged, _merged_tail),
+            matrix.table("minimum", minimum, rounds.MINIMUM.cell),
         )
 
     def host_part(self) -> Iterator[Verdict]:
@@ -357,7 +350,7 @@ def _columns_page(
             depth_title="R/W mix %",
             height_px=400,
         ),
-        matrix_table(matrix, f"{name.id}-values", f"{what} response time (ms)", to_cell),
+        matrix.table(f"{name.id}-values", f"{what} response time (ms)", to_cell),
         mandatory=False,
     )
 

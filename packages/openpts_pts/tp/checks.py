@@ -76,7 +76,7 @@ CHECKS: Final[Checks] = {
     "PTS-TP-02": _one_cycle_each,
     "PTS-TP-03": applied.purge_first,
     "PTS-TP-04": settings.both_settings,
-    "PTS-TP-05": with_arguments(settings.demand_everywhere, 1, None),
+    "PTS-TP-05": with_arguments(settings.demand, 1, None),
     "PTS-TP-06": with_arguments(settings.recommended, "qd", 32, 32),
     "PTS-TP-07": settings.random_data,
     "PTS-TP-08": with_arguments(loop.wipc, None),

@@ -32,6 +32,10 @@ def _group(evidence: Evidence, number: int, point: RoundPoint, hours: int) -> Fi
     )
 
 
+def _demand_of_group_1(evidence: Evidence) -> Finding:
+    return settings.demand_of(settings.stimuli(evidence.of(Phase.ACCESS_GROUP, 1)), 1, 32)
+
+
 def _same_demand_again(evidence: Evidence) -> Finding:
     first, third = (
         settings.demands_text(settings.stimuli(evidence.of(Phase.ACCESS_GROUP, number))) for number in (1, 3)
@@ -95,7 +99,7 @@ CHECKS: Final[Checks] = {
     "PTS-XSR-02": settings.class_settings,
     "PTS-XSR-03": with_arguments(applied.directly_after_purge, Phase.ACCESS_GROUP),
     "PTS-XSR-04": _cache,
-    "PTS-XSR-05": with_arguments(settings.demand, Phase.ACCESS_GROUP, 1, 32, 1),
+    "PTS-XSR-05": _demand_of_group_1,
     "PTS-XSR-06": settings.random_data,
     "PTS-XSR-07": with_arguments(_group, *_GROUPS[0]),
     "PTS-XSR-08": _cache,

@@ -49,11 +49,6 @@ def all_writes(evidence: Evidence, phase: Phase) -> Finding:
     return met_if(used == ["0/100"], "0/100", ", ".join(used) or "none")
 
 
-def precondition_demand(evidence: Evidence, phase: Phase) -> Finding:
-    """TC 32, QD 32."""
-    return demand(evidence, phase, 32, 32)
-
-
 def demands(evidence: Evidence, field: str) -> Finding:
     """The TCs, or the QDs, of a round."""
     used = sorted({getattr(s, field) for s in stimuli(evidence.of(Phase.ROUND))}, reverse=True)
@@ -83,7 +78,7 @@ def round_prewrite(evidence: Evidence) -> Finding:
     if without:
         findings.append(deviated("a pre-write before each round", f"none before round {without[0]}"))
     phase = Phase.ROUND_PREWRITE
-    return all_of([precondition_demand(evidence, phase), all_writes(evidence, phase), *findings])
+    return all_of([demand(evidence, 32, 32, phase), all_writes(evidence, phase), *findings])
 
 
 def operating_points(evidence: Evidence) -> Finding:
@@ -246,10 +241,15 @@ def maximum_below_limit(evidence: Evidence) -> Finding:
     return met_if(average[1] < _ART_LIMIT_NS, "ART below 5 ms", _text(evidence, point))
 
 
+def _eligible(evidence: Evidence) -> dict[tuple[int, int], float]:
+    """IOPS of the points with an ART below 5 ms."""
+    averages = average_at(evidence)
+    return {point: iops for point, (iops, art_ns) in averages.items() if art_ns < _ART_LIMIT_NS}
+
+
 def maximum_is_highest(evidence: Evidence) -> Finding:
     """Of the points below 5 ms none has more IOPS, but for the plateau."""
-    point, averages = _at(evidence, _MAXIMUM), average_at(evidence)
-    eligible = {other: iops for other, (iops, art_ns) in averages.items() if art_ns < _ART_LIMIT_NS}
+    point, eligible = _at(evidence, _MAXIMUM), _eligible(evidence)
     if point not in eligible:
         return deviated("the most IOPS at an ART below 5 ms", _text(evidence, point))
     highest = max(eligible.values())
@@ -262,11 +262,9 @@ def maximum_at_lowest_toio(evidence: Evidence) -> Finding:
     """No point of the plateau has a lower TOIO."""
     if (finding := maximum_is_highest(evidence)).required:
         return finding
-    point = _at(evidence, _MAXIMUM)
-    averages = average_at(evidence)
-    eligible = {other: iops for other, (iops, art_ns) in averages.items() if art_ns < _ART_LIMIT_NS}
-    highest = max(eligible.values())
-    lowest = min(other[0] * other[1] for other, iops in eligible.items() if iops >= _PLATEAU * highest)
+    point, eligible = _at(evidence, _MAXIMUM), _eligible(evidence)
+    least = _PLATEAU * max(eligible.values())
+    lowest = min(tc * qd for (tc, qd), iops in eligible.items() if iops >= least)
     return met_if(point[0] * point[1] == lowest, f"TOIO {lowest}", _text(evidence, point))
 
 
@@ -276,45 +274,41 @@ def minimum(evidence: Evidence) -> Finding:
     return met_if(point == _LOWEST, "TC 1 QD 1", _text(evidence, point))
 
 
+def _middles(evidence: Evidence) -> list[tuple[int, int]]:
+    numbers = {found.number for found in evidence.rounds(Phase.HISTOGRAM)} - {_MAXIMUM, _MINIMUM}
+    return [_at(evidence, number) for number in sorted(numbers)]
+
+
 def middles(evidence: Evidence) -> Finding:
     """Measured points whose IOPS lie strictly between minimum and maximum."""
     averages = average_at(evidence)
-    numbers = sorted({found.number for found in evidence.rounds(Phase.HISTOGRAM)} - {_MAXIMUM, _MINIMUM})
-    ends = [averages.get(_at(evidence, number)) for number in (_MINIMUM, _MAXIMUM)]
+    ends = (averages.get(_at(evidence, number)) for number in (_MINIMUM, _MAXIMUM))
     low, high = (end[0] if end else 0.0 for end in ends)
-    findings = []
-    for number in numbers:
-        point = _at(evidence, number)
-        average = averages.get(point)
-        findings.append(
-            met_if(
-                average is not None and low < average[0] < high,
-                f"a measured point between {low:,.0f} and {high:,.0f} IOPS",
-                _text(evidence, point),
-            )
+    return all_of(
+        met_if(
+            point in averages and low < averages[point][0] < high,
+            f"a measured point between {low:,.0f} and {high:,.0f} IOPS",
+            _text(evidence, point),
         )
-    return all_of(findings)
+        for point in _middles(evidence)
+    )
 
 
 def nearest_to_the_middle(evidence: Evidence) -> Finding:
     """No other point is nearer to half way; with several, each is the nearest to its even share."""
-    averages = average_at(evidence)
-    numbers = sorted({found.number for found in evidence.rounds(Phase.HISTOGRAM)} - {_MAXIMUM, _MINIMUM})
+    averages, points = average_at(evidence), _middles(evidence)
     ends = [averages.get(_at(evidence, number)) for number in (_MINIMUM, _MAXIMUM)]
     if ends[0] is None or ends[1] is None:
         return deviated("measured points", "points that no round measured")
     low, high = ends[0][0], ends[1][0]
-    selected: set[tuple[int, int]] = set()
     findings = []
-    for count, number in enumerate(numbers, start=1):
-        target = low + count * (high - low) / (len(numbers) + 1)
-        point = _at(evidence, number)
+    for count, point in enumerate(points, start=1):
+        target = low + count * (high - low) / (len(points) + 1)
         distances = {
             other: abs(iops - target)
             for other, (iops, _) in averages.items()
-            if low < iops < high and other not in selected
+            if low < iops < high and other not in points[: count - 1]
         }
-        selected.add(point)
         right = point in distances and distances[point] <= min(distances.values())
         findings.append(met_if(right, f"nearest to {target:,.0f} IOPS", _text(evidence, point)))
     return all_of(findings)

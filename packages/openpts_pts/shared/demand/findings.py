@@ -17,21 +17,14 @@ from openpts_pts.shared.demand.results import analyze_demand
 from openpts_pts.shared.tracking import TrackedPhase
 
 
-class DemandRequirement(Struct, frozen=True):
-    """A requirement and its clause."""
-
-    rule_id: str
-    clause: str
-
-
 class Requirements(Struct, frozen=True):
-    """The requirement that each finding deviates from, by its number in a test."""
+    """The requirement that each finding deviates from, and its clause, by its number in a test."""
 
-    preconditioning: DemandRequirement
-    art_limit: DemandRequirement
-    middle: DemandRequirement
-    capture: DemandRequirement
-    shares: DemandRequirement
+    preconditioning: tuple[str, str]
+    art_limit: tuple[str, str]
+    middle: tuple[str, str]
+    capture: tuple[str, str]
+    shares: tuple[str, str]
 
 
 def demand_findings(run: Run, requirements: Requirements) -> tuple[Deviation, ...]:
@@ -52,8 +45,8 @@ def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviat
             f"not steady in {len(tracked.minutes)}: range {tracked.verdict.range_pct:.1f} % and slope "
             f"{tracked.verdict.slope_excursion_pct:.1f} % of the average in the last {WINDOW_ROUNDS}"
         )
-    yield _entry(
-        requirements.preconditioning,
+    yield Deviation(
+        *requirements.preconditioning,
         f"preconditioning that comes to steady state within {conditions.max_rounds} tracking rounds",
         used,
         "demand variation began on a drive that was not in steady state",
@@ -71,15 +64,15 @@ def _of_points(run: Run, requirements: Requirements) -> Iterator[Deviation]:
         maximum, limit = chosen.maximum, format_latency_ms(conditions.art_limit_ns)
         art_ns = maximum.mean_latency_ns
         art = "no I/O" if art_ns is None else f"{format_latency_ms(art_ns)} ms"
-        yield _entry(
-            requirements.art_limit,
+        yield Deviation(
+            *requirements.art_limit,
             f"a MaxIOPS point with an average response time below {limit} ms",
             f"{maximum.point}, the point of the lowest average response time: {art}",
             "the histogram of the maximum is that of a saturated drive",
         )
     if conditions.mid_points and not chosen.middles:
-        yield _entry(
-            requirements.middle,
+        yield Deviation(
+            *requirements.middle,
             "a MidIOPS point, with IOPS between minimum and maximum",
             "none: no operating point lies strictly between",
             "there is no histogram of the middle",
@@ -89,8 +82,8 @@ def _of_points(run: Run, requirements: Requirements) -> Iterator[Deviation]:
 def _of_capture(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     capture = run.manifest.capture
     if capture is not None and capture.lost:
-        yield _entry(
-            requirements.capture,
+        yield Deviation(
+            *requirements.capture,
             "every single completion time of the histograms",
             f"not all of them: {capture.lost}",
             "the files lack I/Os; histograms and figures of the report count all of them",
@@ -110,8 +103,8 @@ def _of_shares(run: Run, requirements: Requirements) -> Iterator[Deviation]:
         return
     step, worst = max(off, key=lambda entry: abs(entry[1].errors[entry[1].worst]))
     kind = worst.worst
-    yield _entry(
-        requirements.shares,
+    yield Deviation(
+        *requirements.shares,
         f"shares of block sizes and ranges within {LIMIT_STANDARD_ERRORS:g} standard errors in each period",
         f"{len(off)} of {len(periods)} distributions are off; the worst by "
         f"{abs(worst.errors[kind]):.1f} standard errors ({worst.shares_pct[kind]:.3f} % for "
@@ -123,7 +116,3 @@ def _of_shares(run: Run, requirements: Requirements) -> Iterator[Deviation]:
 def _of_the_pattern(step: StepRecord) -> bool:
     stimulus = step.sample.step.stimulus
     return step.place.phase is not Phase.WIPC and stimulus is not None and has_shares(stimulus)
-
-
-def _entry(requirement: DemandRequirement, required: str, used: str, effect: str) -> Deviation:
-    return Deviation(requirement.rule_id, requirement.clause, required, used, effect)

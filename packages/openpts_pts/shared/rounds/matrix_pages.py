@@ -40,26 +40,32 @@ class Matrix(Struct, frozen=True):
         cell = self.cell(block_size_bytes, read_pct)
         return Cell("n/a", tone="missing") if cell is None else to_cell(cell)
 
+    def table(self, table_id: str, title: str, to_cell: ToCell, *, note: str = "") -> Table:
+        """Rows block size, columns R/W mix from all writes to all reads."""
+        sizes, mixes, shown = self.block_sizes_bytes, self.read_pcts, partial(self.shown, to_cell)
+        return size_by_mix(f"{self.prefix}-{table_id}", title, sizes, mixes, shown, note=note)
+
+    def absences(self, sector_bytes: int) -> str:
+        """One sentence on the rows without values, empty if there are none."""
+        reasons: dict[str, list[str]] = {}
+        for size in self.block_sizes_bytes:
+            if all(self.cell(size, read_pct) is None for read_pct in self.read_pcts):
+                reasons.setdefault(self._absence(size, sector_bytes), []).append(block_size_kib(size))
+        return " ".join(f"{', '.join(sizes)} KiB: n/a ({reason})." for reason, sizes in reasons.items())
+
+    def _absence(self, block_size_bytes: int, sector_bytes: int) -> str:
+        """Why a row has no values."""
+        conditions = self.results.conditions
+        if block_size_bytes in conditions.skipped_block_sizes_bytes:
+            return f"not possible on sectors of {sector_bytes:,} bytes"
+        if block_size_bytes not in conditions.block_sizes_bytes:
+            return "not part of this run"
+        return "no complete Round"
+
 
 def mix(read_pct: int) -> str:
     """Reads/writes as the specification prints them."""
     return f"{read_pct}/{100 - read_pct}"
-
-
-def absence(matrix: Matrix, block_size_bytes: int, sector_bytes: int) -> str:
-    """Why a row has no values."""
-    if block_size_bytes in matrix.results.conditions.skipped_block_sizes_bytes:
-        return f"not possible on sectors of {sector_bytes:,} bytes"
-    if block_size_bytes not in matrix.results.conditions.block_sizes_bytes:
-        return "not part of this run"
-    return "no complete Round"
-
-
-def matrix_table(matrix: Matrix, table_id: str, title: str, to_cell: ToCell, *, note: str = "") -> Table:
-    """Rows block size, columns R/W mix from all writes to all reads."""
-    sizes, mixes = matrix.block_sizes_bytes, matrix.read_pcts
-    shown = partial(matrix.shown, to_cell)
-    return size_by_mix(f"{matrix.prefix}-{table_id}", title, sizes, mixes, shown, note=note)
 
 
 def size_by_mix(
@@ -84,15 +90,6 @@ def size_by_mix(
         note=note,
         printed=printed,
     )
-
-
-def absences_note(matrix: Matrix, sector_bytes: int) -> str:
-    """One sentence on the rows without values, empty if there are none."""
-    reasons: dict[str, list[str]] = {}
-    for size in matrix.block_sizes_bytes:
-        if all(matrix.cell(size, read_pct) is None for read_pct in matrix.read_pcts):
-            reasons.setdefault(absence(matrix, size, sector_bytes), []).append(block_size_kib(size))
-    return " ".join(f"{', '.join(sizes)} KiB: n/a ({reason})." for reason, sizes in reasons.items())
 
 
 def mix_series(table: Table) -> tuple[Series, ...]:

@@ -19,7 +19,7 @@ from openpts_batch.cli.batch import BatchDocument
 from openpts_batch.cli.fleet import FleetHosts, FleetRuns
 from openpts_batch.cli.fleet_fetch import FleetFetched
 from openpts_batch.fleet.configuration import FleetFile
-from openpts_check.cli.check import CheckDocument
+from openpts_check.answer import CheckDocument
 from openpts_check.cli.endurance import EnduranceDocument
 from openpts_compare.cli.self_test import SelfTest
 from openpts_compare.cli.verify import VerifiedReport, VerifiedReports

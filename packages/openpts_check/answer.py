@@ -15,6 +15,7 @@ from openpts.record.health import around
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.units import format_duration, format_significant
+from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
 from openpts.vocabulary.sample import Phase, Sample, StepState
 from openpts_check.check import CheckConditions
@@ -40,12 +41,12 @@ class Circumstances(Struct, frozen=True):
     @classmethod
     def of(cls, run: Run) -> Self:
         """By the record of a run."""
-        return cls(_cached_share(run), _limited_words(run), _is_throttled(run))
+        return cls(_cached_share(run), _limits_text(run), _is_throttled(run))
 
     def doubt(self, figure: PurposeFigure, *, kept: bool) -> str:
         """Why the figure may be another one than the disk's; empty where it can only be better or is not."""
         if kept:
-            return self._cache_words if figure.of_reads and self.cached is not None else ""
+            return self._cache_text if figure.of_reads and self.cached is not None else ""
         if self.limited:
             return f"this host was the limit ({self.limited})"
         return "the drive was throttled by heat" if self.throttled and figure.needs_repeats else ""
@@ -54,7 +55,7 @@ class Circumstances(Struct, frozen=True):
     def sentences(self) -> Iterator[str]:
         """What the answer has to be taken with."""
         if self.cached is not None:
-            yield f"{self._cache_words}: the disk was not asked"
+            yield f"{self._cache_text}: the disk was not asked"
         in_part = f"this host was the limit in part ({self.limited})"
         yield in_part if self.limited else "this host was not the limit"
         if self.throttled:
@@ -71,7 +72,7 @@ class Circumstances(Struct, frozen=True):
             yield "cool the drive, and ask again; `openpts run thermal` finds what it does when hot"
 
     @property
-    def _cache_words(self) -> str:
+    def _cache_text(self) -> str:
         return f"a cache of this host answered {100 * (self.cached or 0):.0f} % of the reads"
 
 
@@ -95,7 +96,7 @@ def _cached_share(run: Run) -> float | None:
     return None if share >= _LEAST_FROM_DISK else 1 - share
 
 
-def _limited_words(run: Run) -> str:
+def _limits_text(run: Run) -> str:
     """What of the host was the limit in steps that count; empty if nothing was."""
     steps = _measuring(run)
     found = []
@@ -170,21 +171,68 @@ class JudgedFigure(Struct, frozen=True):
             note=bound.source,
         )
 
+    @property
+    def document(self) -> "CheckedFigure":
+        """As machines read it."""
+        limit = self.limit
+        return filled(
+            CheckedFigure,
+            self.figure,
+            value=self.value,
+            repeats=self.values,
+            at_least=limit.at_least,
+            at_most=limit.at_most,
+            source=limit.note,
+            judgement=self.judgement,
+            reason=self.reason or None,
+        )
 
-class ShownValues(Struct, frozen=True):
-    """Figures of one unit that are held against nothing, with their labels; None: too little was measured."""
+
+class CheckedFigure(Struct, frozen=True, kw_only=True):
+    """A figure with its bound, all in ``unit``; ``repeats`` are the values of each repeat."""
+
+    key: str
+    label: str
+    unit: str
+    value: float | None
+    repeats: tuple[float, ...]
+    at_least: float | None
+    at_most: float | None
+    source: str
+    judgement: Judgement
+    reason: str | None
+
+
+class ShownFigures(Struct, frozen=True, kw_only=True):
+    """Figures in ``unit`` by their names, held against nothing; null where too little was measured."""
 
     label: str
     unit: str
-    values: tuple[tuple[str, float | None], ...]
+    values: dict[str, float | None]
 
     @property
     def text(self) -> str:
         """``fdatasync beside others: 50 % 0.46, 99 % 9.5 ms``."""
         known = (
-            f"{name} {'-' if value is None else format_significant(value)}" for name, value in self.values
+            f"{name} {'-' if value is None else format_significant(value)}"
+            for name, value in self.values.items()
         )
         return f"{self.label}: {', '.join(known)} {self.unit}"
+
+
+class CheckDocument(Document, frozen=True, kw_only=True, tag="openpts.check/1"):
+    """An answer. ``answer`` is that of the gate; ``shown`` are further figures, held against nothing."""
+
+    purpose: str
+    question: str
+    answer: Judgement
+    reason: str
+    figures: tuple[CheckedFigure, ...]
+    shown: tuple[ShownFigures, ...]
+    how_sure: tuple[str, ...]
+    next: tuple[str, ...]
+    run: str
+    reports: tuple[str, ...]
 
 
 class CheckAnswer(Struct, frozen=True):
@@ -194,7 +242,7 @@ class CheckAnswer(Struct, frozen=True):
     conditions: CheckConditions
     judgement: Judgement
     figures: tuple[JudgedFigure, ...]
-    shown: tuple[ShownValues, ...]
+    shown: tuple[ShownFigures, ...]
     sure: tuple[str, ...]
     advice: tuple[str, ...]
     whole: Seen
@@ -216,6 +264,21 @@ class CheckAnswer(Struct, frozen=True):
             case Judgement.NO_VERDICT:
                 return "; ".join(dict.fromkeys(one.reason for one in decisive)) or "no figure answers"
 
+    def document(self, run: str, reports: Sequence[str] = ()) -> CheckDocument:
+        """As machines read it, with the run's folder and the files of its report."""
+        return CheckDocument(
+            purpose=self.purpose.name,
+            question=self.purpose.question,
+            answer=self.judgement,
+            reason=self.reason,
+            figures=tuple(one.document for one in self.figures),
+            shown=self.shown,
+            how_sure=self.sure,
+            next=self.advice,
+            run=run,
+            reports=tuple(reports),
+        )
+
 
 def answer_of(run: Run) -> CheckAnswer:
     """The answer that a record gives; none where its purpose is not installed here."""
@@ -234,7 +297,7 @@ def answer_of(run: Run) -> CheckAnswer:
         judgement=whole_of(limits),
         figures=figures,
         shown=tuple(
-            ShownValues(one.label, one.unit, tuple((name, of(whole)) for name, of in one.of))
+            ShownFigures(label=one.label, unit=one.unit, values={name: of(whole) for name, of in one.of})
             for one in purpose.shown
         ),
         sure=(

@@ -64,9 +64,9 @@ class Place(Struct, frozen=True):
         """Whether nothing exists."""
         return names_simulated(self.target)
 
-    def size_bytes(self, wanted_bytes: int, least_bytes: int) -> int:
+    def size_bytes(self, requested_bytes: int, least_bytes: int) -> int:
         """The size of the file. Raises NoVerdictError where there is too little space for an answer."""
-        size_bytes = min(wanted_bytes, self.room_bytes)
+        size_bytes = min(requested_bytes, self.room_bytes)
         size_bytes -= size_bytes % MIB
         if size_bytes < least_bytes:
             raise NoVerdictError(

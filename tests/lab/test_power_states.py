@@ -12,7 +12,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.power import PowerMode
-from openpts_nvme.pstates.report import FoundState, states_run
+from openpts_nvme.pstates.report import FoundState, StatesReport
 from tests.lab.machine import OPENPTS, TESTBENCH, complaints, in_lab, needs_lab
 from tests.support.five_states import five_states
 
@@ -65,7 +65,7 @@ def run(disk_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def states(run: Run) -> list[FoundState]:
-    return [state for state in states_run(run).states if state.declared is not None]
+    return [state for state in StatesReport.of(run).states if state.declared is not None]
 
 
 def test_the_kernel_lets_each_setting_through(run: Run) -> None:

@@ -33,9 +33,13 @@ class TcpDoor:
         for host in (*self.others, self.io, self.host):
             host.stream.close()
 
-    def admin(self, order: AdminCommand) -> CommandCompletion:
+    def admin(self, command: AdminCommand) -> CommandCompletion:
         done = self.host.command(
-            order.opcode, *order.dwords, namespace=order.namespace, data=order.data, reads=order.reads
+            command.opcode,
+            *command.dwords,
+            namespace=command.namespace,
+            data=command.data,
+            reads=command.reads,
         )
         return CommandCompletion(done.status, done.result, done.data)
 

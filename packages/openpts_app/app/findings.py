@@ -7,14 +7,14 @@ from openpts.record.reader import Run
 from openpts.vocabulary.command_run import RunKind
 from openpts.vocabulary.verdict import Deviation
 from openpts_app.app import AppConditions
-from openpts_app.app.results import AppResults, results_of
+from openpts_app.app.results import AppResults
 
 _GUIDE = "Solidigm guide"
 
 
 def findings(run: Run) -> tuple[Deviation, ...]:
     """What the runs of the program lack."""
-    results = results_of(run.conditions(AppConditions), run.manifest.command_runs)
+    results = AppResults(run.conditions(AppConditions), run.manifest.command_runs)
     return tuple(
         found
         for found in (_not_cold(results), *_spread(results), _left_behind(results), _resumed(results))
@@ -41,7 +41,7 @@ def _spread(results: AppResults) -> Iterator[Deviation]:
     figure = results.conditions.figure
     sets = (
         ("time", results.times(RunKind.WARM)),
-        (figure.name if figure else "", results.figures(RunKind.WARM)),
+        (figure.name if figure else "", results.printed(RunKind.WARM)),
     )
     return spread_deviations((name, repeats) for name, repeats in sets if repeats is not None)
 

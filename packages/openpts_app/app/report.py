@@ -22,7 +22,6 @@ from openpts_app.app.results import (
     busy_pct,
     cpu_pct,
     decimals,
-    results_of,
     stall_pct,
     total,
 )
@@ -41,35 +40,314 @@ _RUN: Final[Col[CommandRun]] = Col("Run", lambda run: Cell(run.name), align="lef
 _NONE_COUNTED: Final = "not counted by this kernel"
 
 
-def runs_page(results: AppResults, verdicts: tuple[Verdict, ...]) -> Page:
-    """The times as a plot, their sets, and every run."""
-    counted = [run for kind in _COUNTED for run in results.of_kind(kind)]
-    if not counted:
-        return nothing_page(_NAME.id, _NAME.title, "no run that counts came to its end")
-    plotted = _plotted(counted)
-    warm = results.times(RunKind.WARM)
-    show_median = warm is not None and warm.quality is not Quality.DISCARDED
-    plot = Plot(
-        x=ticks.whole_axis("Run, in the order in which they were made", 1, len(counted)),
-        y=lambda values: ticks.linear_axis("Time (s)", 0, max(values)),
-        series=tuple(
-            Series(kind.capitalize(), "column", (column,), _COLORS[kind])
-            for column, kind in enumerate(_COUNTED)
-            if results.of_kind(kind)
-        ),
-        alt="{count} runs, from {low} to {high} s.",
-        decimals=3,
-        rules=(PlotRule("Median of the warm runs", warm.median, "average"),) if warm and show_median else (),
-        height_px=260,
-    )
-    blocks: tuple[Block, ...] = (
-        *verdicts,
-        plot.over(_NAME, plotted),
-        _sets_table(results),
-        _runs_table(results),
-        plotted,
-    )
-    return Page(_NAME.id, _NAME.title, blocks, mandatory=True)
+class AppReport(AppResults, frozen=True):
+    """What the runs of a program come to, a method for each page."""
+
+    record: Run
+
+    def pages(self) -> tuple[Page, ...]:
+        """The times, what the runs waited for, and what ran where."""
+        return self.times_page(), self.bound_page(), self.place_page()
+
+    def verdicts(self) -> list[Verdict]:
+        """A sentence on the times of each kind of runs, and what they were bound by."""
+        found = []
+        for kind in _WARM_FIRST:
+            if (times := self.times(kind)) is None:
+                continue
+            spread = "; ".join(spread_words(times))
+            cold = all(run.cold for run in self.of_kind(kind)) or kind is RunKind.WARM
+            runs = self.of_kind(kind)
+            note = "" if cold else f" The page cache was {runs[0].page_cache}."
+            median = "" if times.count == 1 else f"median of {times.count} runs "
+            value = f"{median}{cells.fixed(times.median, decimals(times.median))} s; "
+            head = f"{kind.capitalize()}: {'' if times.quality is Quality.DISCARDED else value}"
+            is_apart = times.quality in {Quality.DISCARDED, Quality.MORE_RUNS}
+            found.append(Verdict(f"{head}{spread}.{note}", "info" if cold and not is_apart else "fail"))
+            typical = self.median_run(kind)
+            if typical is not None:
+                found.append(Verdict(f"{kind.capitalize()}, {bound_sentence(typical)}."))
+        return found or [Verdict("n/a: no run of the command that counts came to its end.", "fail")]
+
+    def times_page(self) -> Page:
+        """The times as a plot, their sets, and every run."""
+        counted = [run for kind in _COUNTED for run in self.of_kind(kind)]
+        if not counted:
+            return nothing_page(_NAME.id, _NAME.title, "no run that counts came to its end")
+        plotted = _plotted(counted)
+        warm = self.times(RunKind.WARM)
+        show_median = warm is not None and warm.quality is not Quality.DISCARDED
+        plot = Plot(
+            x=ticks.whole_axis("Run, in the order in which they were made", 1, len(counted)),
+            y=lambda values: ticks.linear_axis("Time (s)", 0, max(values)),
+            series=tuple(
+                Series(kind.capitalize(), "column", (column,), _COLORS[kind])
+                for column, kind in enumerate(_COUNTED)
+                if self.of_kind(kind)
+            ),
+            alt="{count} runs, from {low} to {high} s.",
+            decimals=3,
+            rules=(PlotRule("Median of the warm runs", warm.median, "average"),)
+            if warm and show_median
+            else (),
+            height_px=260,
+        )
+        blocks: tuple[Block, ...] = (
+            *self.verdicts(),
+            plot.over(_NAME, plotted),
+            self._sets_table(),
+            self._runs_table(),
+            plotted,
+        )
+        return Page(_NAME.id, _NAME.title, blocks, mandatory=True)
+
+    def _sets_table(self) -> Table:
+        """Median, range and spread of each kind of runs."""
+        figure = self.conditions.figure
+        rows = [
+            (f"{kind.capitalize()} runs, {name}", values)
+            for kind in (RunKind.WARM, RunKind.COLD)
+            for name, values in (
+                ("time (s)", self.times(kind)),
+                (figure.label if figure else "", self.printed(kind)),
+            )
+            if values is not None
+        ]
+        return table(
+            "app-sets",
+            "Medians and spread",
+            Col("Figure", lambda row: Cell(row[0]), align="left", width=1.6),
+            [
+                Col("Runs", lambda row: cells.count(row[1].count), width=0.5),
+                Col(
+                    "Median",
+                    lambda row: (
+                        cells.missing("set discarded")
+                        if row[1].quality is Quality.DISCARDED
+                        else cells.number(row[1].median, decimals(row[1].median))
+                    ),
+                ),
+                Col("Lowest", lambda row: cells.number(row[1].low, decimals(row[1].low))),
+                Col("Highest", lambda row: cells.number(row[1].high, decimals(row[1].high))),
+                Col("RSE (%)", lambda row: rse_cell(row[1]), width=0.7),
+                Col(
+                    "Judged",
+                    lambda row: cells.words("; ".join(set_words(row[1])) or "accepted"),
+                    align="left",
+                    width=1.5,
+                ),
+            ],
+            rows,
+            note="The median is a time that was measured. RSE: relative standard error of the mean, "
+            f"{self.conditions.set_rule.rse_limit_pct:g} % at most; a set that exceeds it with "
+            f"{self.conditions.set_rule.most} runs is discarded.",
+        )
+
+    def _runs_table(self) -> Table:
+        figure = self.conditions.figure
+        own: list[Col[CommandRun]] = []
+        if figure is not None:
+            own = [
+                Col(
+                    figure.label, lambda run: cells.number_or("not printed", run.figure, decimals(run.figure))
+                )
+            ]
+        return table(
+            "app-runs-table",
+            "Runs",
+            _RUN,
+            [
+                Col("Start (UTC)", lambda run: Cell(run.started_at[:19].replace("T", " ")), width=1.6),
+                Col("Time (s)", lambda run: cells.number(run.elapsed_ns / NS_PER_S, 3)),
+                *own,
+                Col("Written back after (s)", lambda run: cells.number(run.sync_ns / NS_PER_S, 3)),
+                Col("Page cache before", lambda run: cells.words(run.page_cache), align="left", width=1.3),
+                Col(
+                    "Ended",
+                    lambda run: cells.words(
+                        run.failure or "exit status 0", tone="fail" if run.failure else ""
+                    ),
+                    align="left",
+                    width=1.3,
+                ),
+            ],
+            self.runs,
+            note="Time: from just before the command is started until it ends, by the monotonic clock. The "
+            "conditioning run counts in no figure.",
+        )
+
+    def bound_page(self) -> Page:
+        """What each run waited for, and the I/O that reached the drive."""
+        page_id, title = "app-bound", "Where the Time went"
+        if not self.runs:
+            return nothing_page(page_id, title, "no run came to its end")
+        return Page(
+            page_id, title, (Verdict(BOUND_RULE), self._shares_table(), self._io_table()), mandatory=True
+        )
+
+    def _shares_table(self) -> Table:
+        return table(
+            "app-shares",
+            "Shares of the time of each run",
+            _RUN,
+            [
+                Col("Bound", lambda run: cells.words(bound_of(run)), align="left"),
+                Col("Drive with I/O outstanding (%)", lambda run: cells.percent(busy_pct(run))),
+                Col("I/Os outstanding on average", lambda run: cells.number(_depth(run), 2)),
+                Col("Processor time (% of one)", lambda run: cells.percent(cpu_pct(run))),
+                Col("of it in the kernel (s)", lambda run: cells.number(run.system_ns / NS_PER_S, 3)),
+                Col("Tasks waited for I/O (%)", lambda run: _stall_cell(run.io_stall_ns, run)),
+                Col("Tasks waited for a processor (%)", lambda run: _stall_cell(run.cpu_stall_ns, run)),
+            ],
+            self.runs,
+            note="Drive: of the block device that the file system is on, by the kernel's io_ticks and time "
+            "in queue, which it counts in its clock ticks, until the command ended. Processor: of the "
+            "command and of all that it started and waited for. Tasks: at least one of the whole host, by "
+            "its pressure stall information; where tasks waited for a processor, others had it.",
+        )
+
+    def _io_table(self) -> Table:
+        def of(label: str, value: Callable[[DeviceCounts], Cell]) -> Col[CommandRun]:
+            return Col(label, lambda run: value(total(run)))
+
+        def process(amount: Callable[[CommandRun], int | None]) -> Callable[[CommandRun], Cell]:
+            return lambda run: (
+                cells.missing(_NONE_COUNTED)
+                if (found := amount(run)) is None
+                else cells.number(found / MB, 1)
+            )
+
+        return table(
+            "app-io",
+            "I/O that reached the drive",
+            _RUN,
+            [
+                of("Reads", lambda done: cells.count(done.reads)),
+                of("Read (MB)", lambda done: cells.number(done.read_bytes / MB, 1)),
+                of("Writes", lambda done: cells.count(done.writes)),
+                of("Written (MB)", lambda done: cells.number(done.written_bytes / MB, 1)),
+                Col("of it after the run (MB)", lambda run: cells.number(run.synced.written_bytes / MB, 1)),
+                of("Discards", lambda done: cells.count(done.discards)),
+                of("Flushes", lambda done: cells.count(done.flushes)),
+                Col("Command read (MB)", process(lambda run: run.process_read_bytes)),
+                Col("Command wrote (MB)", process(lambda run: run.process_written_bytes)),
+                Col("Others on the drive (MB)", _others_cell),
+            ],
+            self.runs,
+            note="Drive: all I/O of the block device that the file system is on, from all programs, from the "
+            "start of the command until its data were written back. Command: what the kernel charges to it. "
+            "Others: on the rest of the drive, where the file system is on a part of it.",
+        )
+
+    def place_page(self) -> Page:
+        """The command and its output, and the file system that it ran on."""
+        outputs = [(one.name, name) for one in self.runs for name in one.outputs]
+        conditions = self.conditions
+        items = [
+            ("Command", shlex.join(conditions.command)),
+            ("Shell", "none: the words are the program's arguments"),
+            (
+                "Limit of a run",
+                "none" if conditions.limit_ns is None else format_duration(conditions.limit_ns),
+            ),
+        ]
+        if conditions.figure is not None:
+            items.append((f"Figure {conditions.figure.name}", f"last match of {conditions.figure.pattern}"))
+            items.append(("Better", str(conditions.figure_better or "n/a: not stated")))
+        blocks: list[Block] = [items_table("app-command", "Command", items)]
+        many = len(self.record.manifest.file_systems) > 1
+        for number, report in enumerate(self.record.manifest.file_systems, start=1):
+            name = f"Preparation {number}" if many else "File system"
+            blocks.append(items_table(f"app-file-system-{number}", name, _file_system_items(report)))
+        if outputs:
+            blocks.append(
+                table(
+                    "app-outputs",
+                    "Output of the command",
+                    Col("Run", lambda row: Cell(row[0]), align="left"),
+                    [Col("File in the run folder", lambda row: Cell(row[1]), align="left", width=2.6)],
+                    outputs,
+                    note=self._left_out(),
+                )
+            )
+        return Page("app-place", "Command and File System", tuple(blocks), mandatory=True)
+
+    def _left_out(self) -> str:
+        left_out = sum(one.left_out_bytes for one in self.runs)
+        if not left_out:
+            return "SHA256SUMS has the checksums of these files."
+        return (
+            f"Of long outputs the first and the last MiB are kept; {left_out:,} bytes are in no file. "
+            "SHA256SUMS has the checksums."
+        )
+
+    def measures(self) -> list[Measured]:
+        """Times, the program's own figure, and of the median warm run what it did."""
+        conditions, figure = self.conditions, self.conditions.figure
+        kinds = [kind for kind in _WARM_FIRST if kind is RunKind.WARM or conditions.cold_runs]
+        found = [
+            Measure[RunSet](
+                f"{kind}_time",
+                f"{kind.capitalize()} runs, median time",
+                "s",
+                _set_cell,
+                better=Better.LOWER,
+                cover_label=f"{kind.capitalize()} runs",
+                repeats=_several,
+            ).of(self.times(kind))
+            for kind in kinds
+        ]
+        if figure is not None:
+            found += [
+                Measure[RunSet](
+                    kind,
+                    f"{kind.capitalize()} runs, median {{name}}",
+                    figure.unit,
+                    _set_cell,
+                    better=conditions.figure_better or Better.UNJUDGED,
+                    repeats=_several,
+                    cover_label=f"{{name}}, {kind}",
+                ).of(self.printed(kind), Subject(figure.name, key="figure"))
+                for kind in kinds
+            ]
+        for kind in kinds:
+            found += measured(_OF_A_RUN, self.median_run(kind), Subject(f"{kind.capitalize()} runs"))
+        return found
+
+    def test_rows(self) -> Rows:
+        """The test's part of the header."""
+        conditions = self.conditions
+        systems = self.record.manifest.file_systems
+        used = f"{systems[-1].used_pct:.1f} % used" if systems and systems[-1].directory else "N/A"
+        return (
+            ("Data Pattern", "the command's own"),
+            ("AR & Amount", used),
+            ("Test Stimulus", brief(shlex.join(conditions.command))),
+            ("File system", systems[-1].type if systems else "N/A"),
+            ("Conditioning runs", str(len(self.of_kind(RunKind.CONDITIONING)))),
+            ("Cold runs", str(len(self.of_kind(RunKind.COLD)))),
+            ("Warm runs", str(len(self.of_kind(RunKind.WARM)))),
+            ("RSE limit", f"{conditions.set_rule.rse_limit_pct:g} %"),
+            ("", ""),
+            ("", ""),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        return {
+            "command": list(self.conditions.command),
+            "file_systems": [msgspec.to_builtins(report) for report in self.record.manifest.file_systems],
+            **{
+                f"{kind}_seconds": None if (times := self.times(kind)) is None else repeat_figures(times)
+                for kind in _WARM_FIRST
+            },
+            **{
+                f"{kind}_figure": repeat_figures(values)
+                for kind in _WARM_FIRST
+                if (values := self.printed(kind)) is not None
+            },
+            "runs": [_run_figures(one) for one in self.runs],
+        }
 
 
 def _plotted(counted: list[CommandRun]) -> Table:
@@ -86,111 +364,6 @@ def _plotted(counted: list[CommandRun]) -> Table:
     return table(f"{_NAME.id}-values", "Values plotted", head, columns, counted, printed=False)
 
 
-def _sets_table(results: AppResults) -> Table:
-    """Median, range and spread of each kind of runs."""
-    figure = results.conditions.figure
-    rows = [
-        (f"{kind.capitalize()} runs, {name}", values)
-        for kind in (RunKind.WARM, RunKind.COLD)
-        for name, values in (
-            ("time (s)", results.times(kind)),
-            (figure.label if figure else "", results.figures(kind)),
-        )
-        if values is not None
-    ]
-    return table(
-        "app-sets",
-        "Medians and spread",
-        Col("Figure", lambda row: Cell(row[0]), align="left", width=1.6),
-        [
-            Col("Runs", lambda row: cells.count(row[1].count), width=0.5),
-            Col(
-                "Median",
-                lambda row: (
-                    cells.missing("set discarded")
-                    if row[1].quality is Quality.DISCARDED
-                    else cells.number(row[1].median, decimals(row[1].median))
-                ),
-            ),
-            Col("Lowest", lambda row: cells.number(row[1].low, decimals(row[1].low))),
-            Col("Highest", lambda row: cells.number(row[1].high, decimals(row[1].high))),
-            Col("RSE (%)", lambda row: rse_cell(row[1]), width=0.7),
-            Col(
-                "Judged",
-                lambda row: cells.words("; ".join(set_words(row[1])) or "accepted"),
-                align="left",
-                width=1.5,
-            ),
-        ],
-        rows,
-        note="The median is a time that was measured. RSE: relative standard error of the mean, "
-        f"{results.conditions.set_rule.rse_limit_pct:g} % at most; a set that exceeds it with "
-        f"{results.conditions.set_rule.most} runs is discarded.",
-    )
-
-
-def _runs_table(results: AppResults) -> Table:
-    figure = results.conditions.figure
-    own: list[Col[CommandRun]] = []
-    if figure is not None:
-        own = [
-            Col(figure.label, lambda run: cells.number_or("not printed", run.figure, decimals(run.figure)))
-        ]
-    return table(
-        "app-runs-table",
-        "Runs",
-        _RUN,
-        [
-            Col("Start (UTC)", lambda run: Cell(run.started_at[:19].replace("T", " ")), width=1.6),
-            Col("Time (s)", lambda run: cells.number(run.elapsed_ns / NS_PER_S, 3)),
-            *own,
-            Col("Written back after (s)", lambda run: cells.number(run.sync_ns / NS_PER_S, 3)),
-            Col("Page cache before", lambda run: cells.words(run.page_cache), align="left", width=1.3),
-            Col(
-                "Ended",
-                lambda run: cells.words(run.failure or "exit status 0", tone="fail" if run.failure else ""),
-                align="left",
-                width=1.3,
-            ),
-        ],
-        results.runs,
-        note="Time: from just before the command is started until it ends, by the monotonic clock. The "
-        "conditioning run counts in no figure.",
-    )
-
-
-def bound_page(results: AppResults) -> Page:
-    """What each run waited for, and the I/O that reached the drive."""
-    page_id, title = "app-bound", "Where the Time went"
-    if not results.runs:
-        return nothing_page(page_id, title, "no run came to its end")
-    return Page(
-        page_id, title, (Verdict(BOUND_RULE), _shares_table(results), _io_table(results)), mandatory=True
-    )
-
-
-def _shares_table(results: AppResults) -> Table:
-    return table(
-        "app-shares",
-        "Shares of the time of each run",
-        _RUN,
-        [
-            Col("Bound", lambda run: cells.words(bound_of(run)), align="left"),
-            Col("Drive with I/O outstanding (%)", lambda run: cells.percent(busy_pct(run))),
-            Col("I/Os outstanding on average", lambda run: cells.number(_depth(run), 2)),
-            Col("Processor time (% of one)", lambda run: cells.percent(cpu_pct(run))),
-            Col("of it in the kernel (s)", lambda run: cells.number(run.system_ns / NS_PER_S, 3)),
-            Col("Tasks waited for I/O (%)", lambda run: _stall_cell(run.io_stall_ns, run)),
-            Col("Tasks waited for a processor (%)", lambda run: _stall_cell(run.cpu_stall_ns, run)),
-        ],
-        results.runs,
-        note="Drive: of the block device that the file system is on, by the kernel's io_ticks and time in "
-        "queue, which it counts in its clock ticks, until the command ended. Processor: of the command and "
-        "of all that it started and waited for. Tasks: at least one of the whole host, by its pressure stall "
-        "information; where tasks waited for a processor, others had it.",
-    )
-
-
 def _depth(run: CommandRun) -> float:
     return run.until_exit.queue_ns / run.elapsed_ns if run.elapsed_ns else 0.0
 
@@ -200,85 +373,12 @@ def _stall_cell(stall_ns: int | None, run: CommandRun) -> Cell:
     return cells.percent_or("no count in this kernel", share)
 
 
-def _io_table(results: AppResults) -> Table:
-    def of(label: str, value: Callable[[DeviceCounts], Cell]) -> Col[CommandRun]:
-        return Col(label, lambda run: value(total(run)))
-
-    def process(amount: Callable[[CommandRun], int | None]) -> Callable[[CommandRun], Cell]:
-        return lambda run: (
-            cells.missing(_NONE_COUNTED) if (found := amount(run)) is None else cells.number(found / MB, 1)
-        )
-
-    return table(
-        "app-io",
-        "I/O that reached the drive",
-        _RUN,
-        [
-            of("Reads", lambda done: cells.count(done.reads)),
-            of("Read (MB)", lambda done: cells.number(done.read_bytes / MB, 1)),
-            of("Writes", lambda done: cells.count(done.writes)),
-            of("Written (MB)", lambda done: cells.number(done.written_bytes / MB, 1)),
-            Col("of it after the run (MB)", lambda run: cells.number(run.synced.written_bytes / MB, 1)),
-            of("Discards", lambda done: cells.count(done.discards)),
-            of("Flushes", lambda done: cells.count(done.flushes)),
-            Col("Command read (MB)", process(lambda run: run.process_read_bytes)),
-            Col("Command wrote (MB)", process(lambda run: run.process_written_bytes)),
-            Col("Others on the drive (MB)", _others_cell),
-        ],
-        results.runs,
-        note="Drive: all I/O of the block device that the file system is on, from all programs, from the "
-        "start of the command until its data were written back. Command: what the kernel charges to it. "
-        "Others: on the rest of the drive, where the file system is on a part of it.",
-    )
-
-
 def _others_cell(run: CommandRun) -> Cell:
     if run.disk is None:
         return cells.none()
     done = total(run)
     others = run.disk.read_bytes + run.disk.written_bytes - done.read_bytes - done.written_bytes
     return cells.number(max(0, others) / MB, 1)
-
-
-def place_page(run: Run, results: AppResults) -> Page:
-    """The command and its output, and the file system that it ran on."""
-    outputs = [(one.name, name) for one in results.runs for name in one.outputs]
-    conditions = results.conditions
-    items = [
-        ("Command", shlex.join(conditions.command)),
-        ("Shell", "none: the words are the program's arguments"),
-        ("Limit of a run", "none" if conditions.limit_ns is None else format_duration(conditions.limit_ns)),
-    ]
-    if conditions.figure is not None:
-        items.append((f"Figure {conditions.figure.name}", f"last match of {conditions.figure.pattern}"))
-        items.append(("Better", str(conditions.figure_better or "n/a: not stated")))
-    blocks: list[Block] = [items_table("app-command", "Command", items)]
-    many = len(run.manifest.file_systems) > 1
-    for number, report in enumerate(run.manifest.file_systems, start=1):
-        name = f"Preparation {number}" if many else "File system"
-        blocks.append(items_table(f"app-file-system-{number}", name, _file_system_items(report)))
-    if outputs:
-        blocks.append(
-            table(
-                "app-outputs",
-                "Output of the command",
-                Col("Run", lambda row: Cell(row[0]), align="left"),
-                [Col("File in the run folder", lambda row: Cell(row[1]), align="left", width=2.6)],
-                outputs,
-                note=_left_out(results),
-            )
-        )
-    return Page("app-place", "Command and File System", tuple(blocks), mandatory=True)
-
-
-def _left_out(results: AppResults) -> str:
-    left_out = sum(one.left_out_bytes for one in results.runs)
-    if not left_out:
-        return "SHA256SUMS has the checksums of these files."
-    return (
-        f"Of long outputs the first and the last MiB are kept; {left_out:,} bytes are in no file. "
-        "SHA256SUMS has the checksums."
-    )
 
 
 def _file_system_items(report: FileSystemReport) -> list[tuple[str, str]]:
@@ -298,80 +398,7 @@ def _file_system_items(report: FileSystemReport) -> list[tuple[str, str]]:
     ]
 
 
-_TITLE: Final = "Application Benchmark"
 _WARM_FIRST: Final = (RunKind.WARM, RunKind.COLD)
-
-
-def report(run: Run) -> ReportContent:
-    """The test's part of a report, from the runs in the record."""
-    results = results_of(run.conditions(AppConditions), run.manifest.command_runs)
-    verdicts = tuple(_verdicts(results))
-    return ReportContent(
-        verdicts=verdicts,
-        measures=tuple(_measures(results)),
-        sections=methodology(
-            run,
-            _TITLE,
-            _test_rows(run, results),
-            lambda: (runs_page(results, verdicts), bound_page(results), place_page(run, results)),
-        ),
-        figures=lambda: _figures(run, results),
-    )
-
-
-def _verdicts(results: AppResults) -> list[Verdict]:
-    """A sentence on the times of each kind of runs, and what they were bound by."""
-    found = []
-    for kind in _WARM_FIRST:
-        if (times := results.times(kind)) is None:
-            continue
-        words = "; ".join(spread_words(times))
-        cold = all(run.cold for run in results.of_kind(kind)) or kind is RunKind.WARM
-        runs = results.of_kind(kind)
-        note = "" if cold else f" The page cache was {runs[0].page_cache}."
-        median = "" if times.count == 1 else f"median of {times.count} runs "
-        value = f"{median}{cells.fixed(times.median, decimals(times.median))} s; "
-        head = f"{kind.capitalize()}: {'' if times.quality is Quality.DISCARDED else value}"
-        is_apart = times.quality in {Quality.DISCARDED, Quality.MORE_RUNS}
-        found.append(Verdict(f"{head}{words}.{note}", "info" if cold and not is_apart else "fail"))
-        typical = results.median_run(kind)
-        if typical is not None:
-            found.append(Verdict(f"{kind.capitalize()}, {bound_sentence(typical)}."))
-    return found or [Verdict("n/a: no run of the command that counts came to its end.", "fail")]
-
-
-def _measures(results: AppResults) -> list[Measured]:
-    """Times, the program's own figure, and of the median warm run what it did."""
-    conditions, figure = results.conditions, results.conditions.figure
-    kinds = [kind for kind in _WARM_FIRST if kind is RunKind.WARM or conditions.cold_runs]
-    found = [
-        Measure[RunSet](
-            f"{kind}_time",
-            f"{kind.capitalize()} runs, median time",
-            "s",
-            _set_cell,
-            better=Better.LOWER,
-            cover_label=f"{kind.capitalize()} runs",
-            repeats=_several,
-        ).of(results.times(kind))
-        for kind in kinds
-    ]
-    if figure is not None:
-        found += [
-            Measure[RunSet](
-                kind,
-                f"{kind.capitalize()} runs, median {{name}}",
-                figure.unit,
-                _set_cell,
-                better=conditions.figure_better or Better.UNJUDGED,
-                repeats=_several,
-                cover_label=f"{{name}}, {kind}",
-            ).of(results.figures(kind), Subject(figure.name, key="figure"))
-            for kind in kinds
-        ]
-    for kind in kinds:
-        found += measured(_OF_A_RUN, results.median_run(kind), Subject(f"{kind.capitalize()} runs"))
-    return found
 
 
 def _of_a_run(key: str, label: str, unit: str, value: Callable[[CommandRun], float]) -> Measure[CommandRun]:
@@ -407,42 +434,6 @@ def _set_cell(repeats: RunSet) -> Cell:
     return Cell(cells.fixed(repeats.median, decimals(repeats.median)), repeats.median, note)
 
 
-def _test_rows(run: Run, results: AppResults) -> Rows:
-    conditions = results.conditions
-    systems = run.manifest.file_systems
-    used = f"{systems[-1].used_pct:.1f} % used" if systems and systems[-1].directory else "N/A"
-    return (
-        ("Data Pattern", "the command's own"),
-        ("AR & Amount", used),
-        ("Test Stimulus", brief(shlex.join(conditions.command))),
-        ("File system", systems[-1].type if systems else "N/A"),
-        ("Conditioning runs", str(len(results.of_kind(RunKind.CONDITIONING)))),
-        ("Cold runs", str(len(results.of_kind(RunKind.COLD)))),
-        ("Warm runs", str(len(results.of_kind(RunKind.WARM)))),
-        ("RSE limit", f"{conditions.set_rule.rse_limit_pct:g} %"),
-        ("", ""),
-        ("", ""),
-    )
-
-
-def _figures(run: Run, results: AppResults) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
-    return {
-        "command": list(results.conditions.command),
-        "file_systems": [msgspec.to_builtins(report) for report in run.manifest.file_systems],
-        **{
-            f"{kind}_seconds": None if (times := results.times(kind)) is None else repeat_figures(times)
-            for kind in _WARM_FIRST
-        },
-        **{
-            f"{kind}_figure": repeat_figures(values)
-            for kind in _WARM_FIRST
-            if (values := results.figures(kind)) is not None
-        },
-        "runs": [_run_figures(one) for one in results.runs],
-    }
-
-
 def _run_figures(run: CommandRun) -> dict[str, Any]:
     done: DeviceCounts = total(run)
     return {
@@ -465,3 +456,14 @@ def _run_figures(run: CommandRun) -> dict[str, Any]:
         "cpu_stall_pct": stall_pct(run.cpu_stall_ns, run),
         "bound": bound_of(run),
     }
+
+
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the runs in the record."""
+    found = AppReport(run.conditions(AppConditions), run.manifest.command_runs, run)
+    return ReportContent(
+        verdicts=tuple(found.verdicts()),
+        measures=tuple(found.measures()),
+        sections=methodology(run, "Application Benchmark", found.test_rows(), found.pages),
+        figures=found.figures,
+    )

@@ -51,7 +51,7 @@ class AppResults(Struct, frozen=True):
         """Times of the runs of a kind in seconds; None without any."""
         return time_set(self.conditions, self.of_kind(kind))
 
-    def figures(self, kind: RunKind) -> RunSet | None:
+    def printed(self, kind: RunKind) -> RunSet | None:
         """The program's own figure; None if it was not asked for."""
         return figure_set(self.conditions, self.of_kind(kind))
 
@@ -61,11 +61,6 @@ class AppResults(Struct, frozen=True):
         if times is None:
             return None
         return next(run for run in self.of_kind(kind) if run.elapsed_ns / NS_PER_S == times.median)
-
-
-def results_of(conditions: AppConditions, runs: Sequence[CommandRun]) -> AppResults:
-    """The runs of a record, made under these conditions."""
-    return AppResults(conditions, tuple(runs))
 
 
 def time_set(conditions: AppConditions, runs: Sequence[CommandRun]) -> RunSet | None:

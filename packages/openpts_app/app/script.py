@@ -40,7 +40,7 @@ standard_conditions: Final = Standard(
 )
 
 
-def file_system_order(conditions: AppConditions) -> FileSystemSettings:
+def file_system_settings(conditions: AppConditions) -> FileSystemSettings:
     """How a drive is prepared."""
     return FileSystemSettings(conditions.file_system, conditions.fill_level_pct, conditions.seed)
 
@@ -49,16 +49,16 @@ def file_system_order(conditions: AppConditions) -> FileSystemSettings:
 def script(conditions: AppConditions, user_capacity_bytes: int) -> Script:
     """Runs of the program, whatever the capacity of what it runs on."""
     del user_capacity_bytes
-    yield PrepareFileSystem(file_system_order(conditions))
-    yield _order(conditions, RunKind.CONDITIONING, 1)
+    yield PrepareFileSystem(file_system_settings(conditions))
+    yield _request(conditions, RunKind.CONDITIONING, 1)
     for number in range(1, conditions.cold_runs + 1):
-        yield _order(conditions, RunKind.COLD, number)
+        yield _request(conditions, RunKind.COLD, number)
     warm: list[CommandRun] = []
     while missing := warm_runs_to_add(conditions, warm):
         for _ in range(missing):
-            warm.append(answer_in(CommandRun, (yield _order(conditions, RunKind.WARM, len(warm) + 1))))
+            warm.append(answer_in(CommandRun, (yield _request(conditions, RunKind.WARM, len(warm) + 1))))
     yield CycleFinished(Outcome(steady_round=None, last_round=0))
 
 
-def _order(conditions: AppConditions, kind: RunKind, number: int) -> CommandRequest:
+def _request(conditions: AppConditions, kind: RunKind, number: int) -> CommandRequest:
     return CommandRequest(kind, number, conditions.command, conditions.limit_ns, conditions.figure)

@@ -97,7 +97,7 @@ class StampedWriters(NoSteps):
         self._sector_bytes = sector_bytes
         self._simulated = simulated is not None
         try:
-            self._bench = _native.PowerCut(
+            self.bench = _native.PowerCut(
                 sector_bytes=sector_bytes,
                 sectors=load.range_bytes // sector_bytes,
                 write_sectors=[size_bytes // sector_bytes for size_bytes in load.write_sizes_bytes],
@@ -121,31 +121,14 @@ class StampedWriters(NoSteps):
             "stamped_io": Fact(how, _SOURCE),
         }
 
-    def prepare(self, descriptor: int) -> None:
-        """Give sectors contents that are known: all of them at first, later those that a cut has damaged."""
-        with failing_as(RunFailedError, "the range can't be filled"):
-            self._bench.prepare(descriptor)
-
-    def start(self, descriptor: int) -> None:
-        """Begin to write."""
-        self._bench.start(descriptor)
-
-    def cutting(self) -> None:
-        """The power is about to go: I/Os that fail from now on are no faults of the drive."""
-        self._bench.cut()
-
     def writer_progress(self) -> WriterProgress:
         """What was acknowledged so far."""
-        return WriterProgress(*self._bench.progress())
-
-    def end(self, timeout_s: float) -> bool:
-        """Let writers end, and say whether all of their I/Os were answered in time."""
-        return self._bench.end(timeout_s)
+        return WriterProgress(*self.bench.progress())
 
     def verify(self, descriptor: int, number: int, rules: PowerRules, away_ns: int) -> Cut:
         """Read everything back after a cut. Raises RunFailedError if nothing can be read."""
         with failing_as(RunFailedError, "the range can't be read"):
-            counts, accused = self._bench.verify(
+            counts, accused = self.bench.verify(
                 descriptor,
                 volatile=rules.volatile,
                 atomic_sectors=self._sectors(rules),
@@ -155,7 +138,7 @@ class StampedWriters(NoSteps):
 
     def simulate(self, answers: int, number: int, rules: PowerRules, *, cache_on: bool) -> Cut:
         """A whole cycle on simulated contents, whose power goes after so many answers."""
-        counts, accused = self._bench.simulate(
+        counts, accused = self.bench.simulate(
             answers,
             cache_on=cache_on,
             volatile=rules.volatile,
@@ -301,30 +284,34 @@ class DriveCutter(Struct):
     writers: StampedWriters
     command: tuple[str, ...]
 
-    def cut(self, order: CutPower, cache: WriteCacheReport) -> Cut:
+    def cut(self, request: CutPower, cache: WriteCacheReport) -> Cut:
         """Write, cut, wait, read back. Raises OpenptsError where that is not possible."""
-        number, writers, within_s = order.apply.number, self.writers, order.back_within_ns / NS_PER_S
+        number, writers, within_s = request.apply.number, self.writers, request.back_within_ns / NS_PER_S
         rules = rules_of(self.drive.target, cache)
-        writers.prepare(self.drive.target.fd)
-        writers.start(self.drive.target.fd)
+        with failing_as(
+            RunFailedError, "the range can't be filled"
+        ):  # all of it, later what a cut has damaged
+            writers.bench.prepare(self.drive.target.fd)
+        writers.bench.start(self.drive.target.fd)
         try:
-            self._write(varied_ns(order) / NS_PER_S)
-            writers.cutting()
+            self._write(varied_ns(request) / NS_PER_S)
+            writers.bench.cut()  # I/Os that fail from now on are no faults of the drive
             begun_ns = time.monotonic_ns()
             self._run_command()
             powered_ns = time.monotonic_ns()
             self._expect_silence()
         finally:
-            ended = writers.end(within_s)
+            ended = writers.bench.end(within_s)
         if not ended:
             left = writers.writer_progress().at_work
             raise RunFailedError(
                 f"{left} I/Os from before the power cut are still outstanding after "
-                f"{format_duration(order.back_within_ns)}: they may yet be written, so nothing can be judged"
+                f"{format_duration(request.back_within_ns)}: they may yet be written, so nothing can be "
+                "judged"
             )
         self.drive.open_again(within_s)
         away_ns = time.monotonic_ns() - begun_ns
-        read_ns = self._first_read_at_ns(order.load.range_bytes, within_s)
+        read_ns = self._first_read_at_ns(request.load.range_bytes, within_s)
         cut = writers.verify(self.drive.target.fd, number, rules, away_ns)
         return replace(cut, first_read_ns=None if read_ns is None else read_ns - powered_ns)
 
@@ -343,14 +330,13 @@ class DriveCutter(Struct):
 
     def _write(self, duration_s: float) -> None:
         deadline_s = time.monotonic() + duration_s
-        while (left_s := deadline_s - time.monotonic()) > 0:
+        while True:
+            left_s = deadline_s - time.monotonic()
+            if (failure := self.writers.writer_progress().failure) is not None:
+                raise RunFailedError(f"an I/O failed before the power was cut: {failure}")
+            if left_s <= 0:
+                return
             time.sleep(min(_LOOK_S, left_s))
-            self._refuse_failure()
-        self._refuse_failure()
-
-    def _refuse_failure(self) -> None:
-        if (failure := self.writers.writer_progress().failure) is not None:
-            raise RunFailedError(f"an I/O failed before the power was cut: {failure}")
 
     def _run_command(self) -> None:
         with failing_as(RunFailedError, "--cut-command", of=ProgramError):
@@ -383,12 +369,12 @@ class SimulatedCutter(Struct, frozen=True):
 
     writers: StampedWriters
 
-    def cut(self, order: CutPower, cache: WriteCacheReport) -> Cut:
+    def cut(self, request: CutPower, cache: WriteCacheReport) -> Cut:
         """Write at a fixed rate, cut, read back."""
         on = cache.actual == ENABLED
         rules = PowerRules(cache.actual, on, _SIMULATED_ATOMIC_BYTES, "simulated page", each_sector=False)
-        answers = max(1, varied_ns(order) // _SIMULATED_NS_PER_IO)
-        return self.writers.simulate(answers, order.apply.number, rules, cache_on=on)
+        answers = max(1, varied_ns(request) // _SIMULATED_NS_PER_IO)
+        return self.writers.simulate(answers, request.apply.number, rules, cache_on=on)
 
 
 PowerCutter: TypeAlias = DriveCutter | SimulatedCutter
@@ -413,10 +399,10 @@ def rules_of(target: OpenTarget, cache: WriteCacheReport) -> PowerRules:
     return PowerRules(cache.actual, volatile, unit.bytes, unit.source, unit.each_sector)
 
 
-def varied_ns(order: CutPower) -> int:
+def varied_ns(request: CutPower) -> int:
     """When to cut: half to one and a half times the mean, by the seed and the number of the cut."""
-    chance = random.Random(f"{order.load.seed}/{order.apply.number}")  # noqa: S311 no secret
-    return round(order.write_ns * chance.uniform(*_SPREAD))
+    chance = random.Random(f"{request.load.seed}/{request.apply.number}")  # noqa: S311 no secret
+    return round(request.write_ns * chance.uniform(*_SPREAD))
 
 
 def cut_command(command: str | None) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """The report of power cuts: losses by kind, what so many cuts exclude, and each loss with its LBA."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any, Final
 
@@ -16,8 +16,8 @@ from openpts_app.powercut import PowerCutConditions
 from openpts_pages import cells
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Col, table
-from openpts_pages.measure import Measure, Subject
-from openpts_pages.model import Cell, Page, Table, Verdict
+from openpts_pages.measure import Measure, Measured, Subject
+from openpts_pages.model import Block, Cell, Page, Table, Verdict
 from openpts_pts.shared.preparation_page import methodology
 
 CONFIDENCE: Final = 0.95
@@ -44,25 +44,97 @@ class CacheState(Struct, frozen=True):
         """Accusations of one kind."""
         return sum(cut.losses.get(loss, 0) for cut in self.cuts)
 
+    @property
+    def losses(self) -> dict[str, int]:
+        """Accusations by kind, also those that there are none of."""
+        return {loss: self.count(loss) for loss in LOSSES}
+
     def total(self, figure: Callable[[Cut], int]) -> int:
         """The sum of a figure over all cuts."""
         return sum(figure(cut) for cut in self.cuts)
 
-    @property
-    def accusations(self) -> tuple[tuple[int, DataLoss], ...]:
-        """Data losses in the record, each with the number of its cut."""
-        return tuple((cut.number, each) for cut in self.cuts for each in cut.accusations)
-
-
-def states_of(cuts: Sequence[Cut]) -> tuple[CacheState, ...]:
-    """The cuts by the state of the cache, in the order in which the states came."""
-    names = dict.fromkeys((cut.write_cache, cut.volatile) for cut in cuts)
-    return tuple(
-        CacheState(
-            name, volatile, tuple(cut for cut in cuts if (cut.write_cache, cut.volatile) == (name, volatile))
+    def verdict(self) -> Verdict:
+        """What was lost, or what so many cuts exclude."""
+        cuts = len(self.cuts)
+        if self.accused:
+            lost = losses_text(self.losses)
+            return Verdict(
+                f"{self.name}: data lost that had to survive, in {self.accused:,} of {cuts:,} power cuts "
+                f"(limit 0): {lost}.",
+                "fail",
+            )
+        return Verdict(
+            f"{self.name}: nothing lost that had to survive, in {cuts:,} power cuts. Excluded at "
+            f"{100 * CONFIDENCE:g} %: losses in {_percent(excluded_rate(cuts))} of cuts or more.",
+            "pass",
         )
-        for name, volatile in names
-    )
+
+    def table(self) -> Table:
+        """What was done, what had to survive, and what is excluded."""
+        first, promised = self.cuts[0], self.total(lambda cut: cut.promised)
+        slowest_ns = max(cut.away_ns for cut in self.cuts)
+        none = not self.accused
+        return items_table(
+            f"powercut-{'volatile' if self.volatile else 'durable'}",
+            f"Power cuts, {self.name}",
+            (
+                ("Power cuts", f"{len(self.cuts):,}, {self.accused:,} with losses"),
+                ("Had to survive", _PROMISES[self.volatile]),
+                (
+                    "Whole, or not there at all",
+                    f"interrupted writes of up to {format_block_size(first.atomic_bytes)} "
+                    f"({first.atomic_source})",
+                ),
+                ("Acknowledged writes", f"{self.total(lambda cut: cut.writes):,}"),
+                ("Acknowledged flushes", f"{self.total(lambda cut: cut.flushes):,}"),
+                ("Writes that had to survive", f"{promised:,}"),
+                ("Writes interrupted by the cut", f"{self.total(lambda cut: cut.outstanding):,}"),
+                (
+                    "Acknowledged and lost, as allowed",
+                    f"{self.total(lambda cut: cut.lost_unpromised_sectors):,} sectors",
+                ),
+                (
+                    "Neither old nor new, as allowed",
+                    f"{self.total(lambda cut: cut.indeterminate_sectors):,} sectors",
+                ),
+                (
+                    "Excluded rate of cuts with losses",
+                    _percent(excluded_rate(len(self.cuts))) if none else "n/a: losses",
+                ),
+                (
+                    "Excluded rate of lost writes",
+                    _percent(excluded_rate(promised)) if none else "n/a: losses",
+                ),
+                (
+                    "Longest from cut to drive back",
+                    f"{slowest_ns / NS_PER_S:.1f} s" if slowest_ns else "n/a: simulated",
+                ),
+                ("First read after power is back", self._first_read_text()),
+            ),
+        )
+
+    def _first_read_text(self) -> str:
+        times_ns = self.first_reads_ns
+        if not times_ns:
+            return "n/a: simulated" if not any(cut.away_ns for cut in self.cuts) else "n/a: no read succeeded"
+        return f"median {median(times_ns) / NS_PER_S:.2f} s, longest {max(times_ns) / NS_PER_S:.2f} s"
+
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        promised = self.total(lambda cut: cut.promised)
+        return {
+            "write_cache": self.name,
+            "volatile": self.volatile,
+            "cuts": len(self.cuts),
+            "cuts_with_losses": self.accused,
+            "losses": self.losses,
+            "acknowledged_writes": self.total(lambda cut: cut.writes),
+            "acknowledged_flushes": self.total(lambda cut: cut.flushes),
+            "promised_writes": promised,
+            "excluded_share_of_cuts": None if self.accused else excluded_rate(len(self.cuts)),
+            "excluded_share_of_writes": None if self.accused else excluded_rate(promised),
+            "first_reads_ms": [time_ns / NS_PER_MS for time_ns in self.first_reads_ns],
+        }
 
 
 def excluded_rate(trials: int) -> float | None:
@@ -73,37 +145,10 @@ def excluded_rate(trials: int) -> float | None:
     return float(1 - (1 - CONFIDENCE) ** (1 / trials)) if trials else None
 
 
-def losses_of(state: CacheState) -> dict[str, int]:
-    """Accusations by kind, in the order of ``LOSSES``, also those that there are none of."""
-    return {loss: state.count(loss) for loss in LOSSES}
-
-
-_TITLE: Final = "Power Cuts"
 _MOST_SHOWN: Final = 200
 
 Accused = tuple[str, int, DataLoss]
 """The state of the cache, the number of the cut, and the accusation."""
-
-
-def report(run: Run) -> ReportContent:
-    """The test's part of a report, from the cuts in the record."""
-    conditions = run.conditions(PowerCutConditions)
-    states = states_of(run.manifest.cuts)
-    verdicts = tuple(_verdict(state) for state in states) or (_NOTHING,)
-    return ReportContent(
-        verdicts=verdicts,
-        measures=(
-            *(_ACCUSED.of(state, Subject(state.name)) for state in states),
-            *(_FIRST_READ.of(state, Subject(state.name)) for state in states if state.first_reads_ns),
-        ),
-        sections=methodology(
-            run,
-            _TITLE,
-            _test_rows(conditions),
-            lambda: (_losses_page(states, verdicts), *_accusations_pages(states)),
-        ),
-        figures=lambda: {"states": [_figures(state) for state in states]},
-    )
 
 
 _NOTHING: Final = Verdict("n/a: no power cut was completed.", "fail")
@@ -126,22 +171,6 @@ _FIRST_READ: Final = Measure[CacheState](
 )
 
 
-def _verdict(state: CacheState) -> Verdict:
-    cuts = len(state.cuts)
-    if state.accused:
-        lost = losses_text(losses_of(state))
-        return Verdict(
-            f"{state.name}: data lost that had to survive, in {state.accused:,} of {cuts:,} power cuts "
-            f"(limit 0): {lost}.",
-            "fail",
-        )
-    return Verdict(
-        f"{state.name}: nothing lost that had to survive, in {cuts:,} power cuts. Excluded at "
-        f"{100 * CONFIDENCE:g} %: losses in {_percent(excluded_rate(cuts))} of cuts or more.",
-        "pass",
-    )
-
-
 def _percent(rate: float | None) -> str:
     return "n/a" if rate is None else f"{100 * rate:.3g} %"
 
@@ -152,128 +181,108 @@ _PROMISES: Final = {
 }
 
 
-def _losses_page(states: tuple[CacheState, ...], verdicts: tuple[Verdict, ...]) -> Page:
-    kind: Col[str] = Col("DataLoss", lambda loss: Cell(LOSSES[loss]), align="left")
-    losses = table(
-        "powercut-losses",
-        "Losses by kind",
-        kind,
-        [_loss_column(state) for state in states],
-        LOSSES,
-        note="Neighboring sectors with the same fault, of the same write, count once.",
-    )
-    return Page(
-        "powercut-verdict",
-        "Losses at Power Cuts",
-        (*verdicts, losses, *(_state_table(state) for state in states)),
-    )
-
-
 def _loss_column(state: CacheState) -> Col[str]:
     return Col(state.name, lambda loss: cells.count(state.count(loss)))
 
 
-def _state_table(state: CacheState) -> Table:
-    first, promised = state.cuts[0], state.total(lambda cut: cut.promised)
-    slowest_ns = max(cut.away_ns for cut in state.cuts)
-    none = not state.accused
-    return items_table(
-        f"powercut-{'volatile' if state.volatile else 'durable'}",
-        f"Power cuts, {state.name}",
-        (
-            ("Power cuts", f"{len(state.cuts):,}, {state.accused:,} with losses"),
-            ("Had to survive", _PROMISES[state.volatile]),
-            (
-                "Whole, or not there at all",
-                f"interrupted writes of up to {format_block_size(first.atomic_bytes)} "
-                f"({first.atomic_source})",
-            ),
-            ("Acknowledged writes", f"{state.total(lambda cut: cut.writes):,}"),
-            ("Acknowledged flushes", f"{state.total(lambda cut: cut.flushes):,}"),
-            ("Writes that had to survive", f"{promised:,}"),
-            ("Writes interrupted by the cut", f"{state.total(lambda cut: cut.outstanding):,}"),
-            (
-                "Acknowledged and lost, as allowed",
-                f"{state.total(lambda cut: cut.lost_unpromised_sectors):,} sectors",
-            ),
-            (
-                "Neither old nor new, as allowed",
-                f"{state.total(lambda cut: cut.indeterminate_sectors):,} sectors",
-            ),
-            (
-                "Excluded rate of cuts with losses",
-                _percent(excluded_rate(len(state.cuts))) if none else "n/a: losses",
-            ),
-            ("Excluded rate of lost writes", _percent(excluded_rate(promised)) if none else "n/a: losses"),
-            (
-                "Longest from cut to drive back",
-                f"{slowest_ns / NS_PER_S:.1f} s" if slowest_ns else "n/a: simulated",
-            ),
-            ("First read after power is back", _first_read_text(state)),
-        ),
+class PowerCutReport(Struct, frozen=True):
+    """The cuts of a run by the state of the cache, a method for each page."""
+
+    conditions: PowerCutConditions
+    states: tuple[CacheState, ...]
+
+    @classmethod
+    def of(cls, run: Run) -> "PowerCutReport":
+        """The cuts in the record; states in the order in which they came."""
+        by_state: dict[tuple[str, bool], list[Cut]] = {}
+        for cut in run.manifest.cuts:
+            by_state.setdefault((cut.write_cache, cut.volatile), []).append(cut)
+        states = (CacheState(*state, tuple(cuts)) for state, cuts in by_state.items())
+        return cls(run.conditions(PowerCutConditions), tuple(states))
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """A sentence on each state."""
+        return tuple(state.verdict() for state in self.states) or (_NOTHING,)
+
+    def measures(self) -> Iterator[Measured]:
+        """Cuts with losses, and how soon the drive was back."""
+        for state in self.states:
+            yield _ACCUSED.of(state, Subject(state.name))
+        for state in self.states:
+            if state.first_reads_ns:
+                yield _FIRST_READ.of(state, Subject(state.name))
+
+    def pages(self) -> Iterator[Page]:
+        """Losses by kind, then each loss if there is one."""
+        yield self.losses()
+        if any(cut.accusations for state in self.states for cut in state.cuts):
+            yield self.accusations()
+
+    def losses(self) -> Page:
+        """Losses by kind, and what was done in each state."""
+        kind: Col[str] = Col("DataLoss", lambda loss: Cell(LOSSES[loss]), align="left")
+        losses = table(
+            "powercut-losses",
+            "Losses by kind",
+            kind,
+            [_loss_column(state) for state in self.states],
+            LOSSES,
+            note="Neighboring sectors with the same fault, of the same write, count once.",
+        )
+        blocks: tuple[Block, ...] = (*self.verdicts(), losses, *map(CacheState.table, self.states))
+        return Page("powercut-verdict", "Losses at Power Cuts", blocks)
+
+    def accusations(self) -> Page:
+        """Each loss, with the journal's entry of what is missing."""
+        accused = [
+            (state.name, cut.number, each)
+            for state in self.states
+            for cut in state.cuts
+            for each in cut.accusations
+        ]
+        cut: Col[Accused] = Col("Cut", lambda one: Cell(f"{one[1]}, {one[0]}"), align="left", width=0.7)
+        shown = table(
+            "powercut-accusations-table",
+            "Accusations, with the journal's entry of what is missing",
+            cut,
+            [
+                Col("DataLoss", lambda one: Cell(LOSSES.get(one[2].loss, one[2].loss)), align="left"),
+                Col("LBA", lambda one: cells.count(one[2].lba), width=0.7),
+                Col("Sectors", lambda one: cells.count(one[2].sectors), width=0.5),
+                Col("Expected", lambda one: Cell(one[2].expected), align="left"),
+                Col("Found", lambda one: Cell(one[2].found), align="left"),
+                Col("Journal", lambda one: Cell(one[2].context), align="left", width=2.2),
+            ],
+            accused[:_MOST_SHOWN],
+            note="Writes are numbered from the first of the run; the journal's times count submissions and "
+            "acknowledgments since the cut before.",
+        )
+        return Page("powercut-accusations", "Accusations", (shown,))
+
+    def test_rows(self) -> Rows:
+        """The test's part of the header."""
+        conditions = self.conditions
+        sizes = ", ".join(format_block_size(size) for size in conditions.write_sizes_bytes)
+        return (
+            ("Data Pattern", "stamped sectors"),
+            ("AR & Amount", format_capacity(conditions.range_bytes)),
+            ("Test Stimulus", f"RND {sizes} W"),
+            ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+            ("Writes per flush", f"{conditions.writes_per_flush:,}"),
+            ("Writes with FUA", f"{conditions.fua_pct} %"),
+            ("Cuts", f"{conditions.cycles:,} in each state of the cache"),
+            ("Writes before a cut", f"{format_duration(conditions.load_ns)} on average"),
+            ("", ""),
+            ("", ""),
+        )
+
+
+def report(run: Run) -> ReportContent:
+    """The test's part of a report, from the cuts in the record."""
+    found = PowerCutReport.of(run)
+    return ReportContent(
+        verdicts=found.verdicts(),
+        measures=tuple(found.measures()),
+        sections=methodology(run, "Power Cuts", found.test_rows(), found.pages),
+        figures=lambda: {"states": [state.figures() for state in found.states]},
     )
-
-
-def _first_read_text(state: CacheState) -> str:
-    times_ns = state.first_reads_ns
-    if not times_ns:
-        return "n/a: simulated" if not any(cut.away_ns for cut in state.cuts) else "n/a: no read succeeded"
-    return f"median {median(times_ns) / NS_PER_S:.2f} s, longest {max(times_ns) / NS_PER_S:.2f} s"
-
-
-def _accusations_pages(states: tuple[CacheState, ...]) -> tuple[Page, ...]:
-    accused = [(state.name, number, each) for state in states for number, each in state.accusations]
-    if not accused:
-        return ()
-    cut: Col[Accused] = Col("Cut", lambda one: Cell(f"{one[1]}, {one[0]}"), align="left", width=0.7)
-    shown = table(
-        "powercut-accusations-table",
-        "Accusations, with the journal's entry of what is missing",
-        cut,
-        [
-            Col("DataLoss", lambda one: Cell(LOSSES.get(one[2].loss, one[2].loss)), align="left"),
-            Col("LBA", lambda one: cells.count(one[2].lba), width=0.7),
-            Col("Sectors", lambda one: cells.count(one[2].sectors), width=0.5),
-            Col("Expected", lambda one: Cell(one[2].expected), align="left"),
-            Col("Found", lambda one: Cell(one[2].found), align="left"),
-            Col("Journal", lambda one: Cell(one[2].context), align="left", width=2.2),
-        ],
-        accused[:_MOST_SHOWN],
-        note="Writes are numbered from the first of the run; the journal's times count submissions and "
-        "acknowledgments since the cut before.",
-    )
-    return (Page("powercut-accusations", "Accusations", (shown,)),)
-
-
-def _test_rows(conditions: PowerCutConditions) -> Rows:
-    sizes = ", ".join(format_block_size(size) for size in conditions.write_sizes_bytes)
-    return (
-        ("Data Pattern", "stamped sectors"),
-        ("AR & Amount", format_capacity(conditions.range_bytes)),
-        ("Test Stimulus", f"RND {sizes} W"),
-        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
-        ("Writes per flush", f"{conditions.writes_per_flush:,}"),
-        ("Writes with FUA", f"{conditions.fua_pct} %"),
-        ("Cuts", f"{conditions.cycles:,} in each state of the cache"),
-        ("Writes before a cut", f"{format_duration(conditions.load_ns)} on average"),
-        ("", ""),
-        ("", ""),
-    )
-
-
-def _figures(state: CacheState) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
-    promised = state.total(lambda cut: cut.promised)
-    return {
-        "write_cache": state.name,
-        "volatile": state.volatile,
-        "cuts": len(state.cuts),
-        "cuts_with_losses": state.accused,
-        "losses": losses_of(state),
-        "acknowledged_writes": state.total(lambda cut: cut.writes),
-        "acknowledged_flushes": state.total(lambda cut: cut.flushes),
-        "promised_writes": promised,
-        "excluded_share_of_cuts": None if state.accused else excluded_rate(len(state.cuts)),
-        "excluded_share_of_writes": None if state.accused else excluded_rate(promised),
-        "first_reads_ms": [time_ns / NS_PER_MS for time_ns in state.first_reads_ns],
-    }

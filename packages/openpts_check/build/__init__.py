@@ -24,18 +24,6 @@ def _loads(asked: Asked) -> tuple[Load, ...]:
     return (Load(_MAKE, files(OperationWeights(write=1))), Load(_READ, files(OperationWeights(read=1))))
 
 
-def _made_per_s(seen: Seen) -> float | None:
-    return per_s(seen.of(_MAKE), FILES, "write")
-
-
-def _read_per_s(seen: Seen) -> float | None:
-    return per_s(seen.of(_READ), FILES, "read")
-
-
-def _read_ms(seen: Seen) -> float | None:
-    return percentile_ms(seen.of(_READ), FILES, "read", 99)
-
-
 def _made_ms(seen: Seen) -> float | None:
     return percentile_ms(seen.of(_MAKE), FILES, "write", 99)
 
@@ -54,7 +42,7 @@ PURPOSE: Final = CheckPurpose(
             key="files_read",
             label="Small files read, one by one, not from memory",
             unit="/s",
-            of=_read_per_s,
+            of=lambda seen: per_s(seen.of(_READ), FILES, "read"),
             bound=PublishedBound(1500, _A1, is_least=True),
             remedy="keep programs and sources on an SSD; more memory keeps what was read once",
             decimals=0,
@@ -64,7 +52,7 @@ PURPOSE: Final = CheckPurpose(
             key="file_p99",
             label="A small file read, 99 %",
             unit="ms",
-            of=_read_ms,
+            of=lambda seen: percentile_ms(seen.of(_READ), FILES, "read", 99),
             bound=PublishedBound(10, "openpts, a hundredth of a second"),
             remedy="look what else uses the disk meanwhile (iostat), and whether the drive is full",
             absent="below 100 files",
@@ -74,7 +62,7 @@ PURPOSE: Final = CheckPurpose(
             key="files_made",
             label="Small files made durable, one by one",
             unit="/s",
-            of=_made_per_s,
+            of=lambda seen: per_s(seen.of(_MAKE), FILES, "write"),
             bound=PublishedBound(100, "openpts, 10,000 files in 100 s", is_least=True),
             remedy="build in memory (tmpfs); package managers wait for each file, compilers for none",
             decimals=0,

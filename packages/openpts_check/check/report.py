@@ -1,8 +1,8 @@
 """The report of a question: the answer, its figures with their bounds, how sure, what to do next."""
 
-from collections.abc import Iterator
-from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, stimulus_rows
@@ -18,7 +18,7 @@ from openpts_pages.measure import Measure, Measured
 from openpts_pages.model import Cell, Page, Verdict
 from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology, state_page
 
-_TITLE: Final = "Question about a Disk in Use"
+_TOO_LITTLE: Final = cells.missing("too little measured")
 _TONES: Final = {Judgement.PASS: "pass", Judgement.FAIL: "fail", Judgement.NO_VERDICT: "info"}
 
 
@@ -31,41 +31,19 @@ def report(run: Run) -> ReportContent:
         measures=tuple(map(_measured, answer.figures)),
         sections=methodology(
             run,
-            _TITLE,
+            "Question about a Disk in Use",
             _test_rows(run, answer),
             lambda: (_page(answer, verdict), state_page(run, "Preparation")),
         ),
-        figures=partial(figures_of, answer),
+        figures=lambda: _figures(answer),
         limits=tuple(one.limit for one in answer.figures),
     )
 
 
-def figures_of(answer: CheckAnswer) -> dict[str, Any]:
-    """The answer, JSON-ready."""
-    return {
-        "purpose": answer.purpose.name,
-        "question": answer.purpose.question,
-        "answer": answer.judgement.value,
-        "reason": answer.reason,
-        "figures": [
-            {
-                "key": one.figure.key,
-                "label": one.figure.label,
-                "unit": one.figure.unit,
-                "value": one.value,
-                "repeats": list(one.values),
-                "at_least": one.limit.at_least,
-                "at_most": one.limit.at_most,
-                "source": one.figure.bound.source,
-                "judgement": one.judgement.value,
-                "reason": one.reason or None,
-            }
-            for one in answer.figures
-        ],
-        "shown": [{"label": one.label, "unit": one.unit, "values": dict(one.values)} for one in answer.shown],
-        "how_sure": list(answer.sure),
-        "next": list(answer.advice),
-    }
+def _figures(answer: CheckAnswer) -> dict[str, Any]:
+    """The answer, JSON-ready; where it is kept is the reader's to know."""
+    found: dict[str, Any] = msgspec.to_builtins(answer.document(""))
+    return {name: value for name, value in found.items() if name not in {"schema", "run", "reports"}}
 
 
 def _measured(one: JudgedFigure) -> Measured:
@@ -123,17 +101,17 @@ def _page(answer: CheckAnswer, verdict: Verdict) -> Page:
                 one.label,
                 one.unit,
                 name,
-                cells.missing("too little measured")
-                if value is None
-                else Cell(format_significant(value), value),
+                Cell(format_significant(value), value) if value is not None else _TOO_LITTLE,
             )
             for one in answer.shown
-            for name, value in one.values
+            for name, value in one.values.items()
         ),
     )
-    words = items_table("check-words", "How sure, and what to do next", _words(answer))
+    texts = (("How sure", answer.sure), ("Next", answer.advice), ("Mind", answer.purpose.mistakes))
+    items = [(head, text) for head, several in texts for text in several]
+    advice = items_table("check-words", "How sure, and what to do next", items)
     name = PlotName("check-answer", "", answer.purpose.question)
-    return page(name, verdict, figures, words, shown if answer.shown else None)
+    return page(name, verdict, figures, advice, shown if answer.shown else None)
 
 
 def _repeats(one: JudgedFigure) -> Cell:
@@ -143,12 +121,3 @@ def _repeats(one: JudgedFigure) -> Cell:
 def _kept(one: JudgedFigure) -> Cell:
     tone = {Judgement.PASS: "pass", Judgement.FAIL: "fail"}.get(one.judgement, "")
     return Cell(WORDS[one.judgement].lower(), note=one.reason, tone=tone)
-
-
-def _words(answer: CheckAnswer) -> Iterator[tuple[str, str]]:
-    for text in answer.sure:
-        yield "How sure", text
-    for text in answer.advice:
-        yield "Next", text
-    for text in answer.purpose.mistakes:
-        yield "Mind", text

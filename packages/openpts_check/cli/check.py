@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
-import msgspec
 
 from openpts.cli.number_types import EnduranceBytes, FiniteRange
 from openpts.cli.options import PATH, argument, flag, option, with_options
@@ -23,7 +22,6 @@ from openpts.record.reader import Run, has_begun, read_manifest, read_run
 from openpts.runner.events import Event, StepsStarted
 from openpts.system_files import SystemRoots
 from openpts.units import MIB, NS_PER_S, format_capacity
-from openpts.vocabulary.document import Document
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.limit import Judgement
@@ -32,7 +30,6 @@ from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import ActiveRange, planned_length_ns
 from openpts_check.answer import WORDS, CheckAnswer, answer_of
 from openpts_check.check import PROCEDURE
-from openpts_check.check.report import figures_of
 from openpts_check.check.script import asked_of
 from openpts_check.purpose import Asked, CheckPurpose, Load, purpose_named, purpose_names
 from openpts_pages.texts import fact_text
@@ -46,9 +43,9 @@ _HEAD: Final = 11
 
 def screen_lines(run: Run, answer: CheckAnswer, reports: Sequence[str], columns: int) -> Iterator[str]:
     """Lines of at most so many columns, as far as names of files allow."""
-    yield from _part("Question", answer.purpose.question, columns)
-    yield from _part("Disk", _disk(run), columns)
-    yield from _part("Answer", f"{answer.word}: {answer.reason}", columns)
+    yield from _parts("Question", [answer.purpose.question], columns)
+    yield from _parts("Disk", [_disk(run)], columns)
+    yield from _parts("Answer", [f"{answer.word}: {answer.reason}"], columns)
     yield ""
     yield from _figure_lines(answer, columns)
     yield ""
@@ -89,19 +86,14 @@ def _figure_lines(answer: CheckAnswer, columns: int) -> Iterator[str]:
 
 def _parts(head: str, texts: Sequence[str], columns: int) -> Iterator[str]:
     for number, text in enumerate(texts):
-        yield from _part("" if number else head, text, columns)
-
-
-def _part(head: str, text: str, columns: int) -> Iterator[str]:
-    indent = " " * _HEAD
-    yield from textwrap.wrap(
-        text,
-        columns,
-        initial_indent=f"{head:<{_HEAD}}",
-        subsequent_indent=indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+        yield from textwrap.wrap(
+            text,
+            columns,
+            initial_indent=f"{'' if number else head:<{_HEAD}}",
+            subsequent_indent=" " * _HEAD,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
 
 
 _EXIT_CODES: Final = {
@@ -112,44 +104,6 @@ _EXIT_CODES: Final = {
 _PIPE_COLUMNS: Final = 120
 _ENDURANCE: Final = "endurance"
 _LONGEST_MINUTES: Final = 1440
-
-
-class CheckedFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """A figure with its bound, all in ``unit``; ``repeats`` are the values of each repeat."""
-
-    key: str
-    label: str
-    unit: str
-    value: float | None
-    repeats: tuple[float, ...]
-    at_least: float | None
-    at_most: float | None
-    source: str
-    judgement: Judgement
-    reason: str | None
-
-
-class ShownFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures in ``unit`` by their names, held against nothing; null where too little was measured."""
-
-    label: str
-    unit: str
-    values: dict[str, float | None]
-
-
-class CheckDocument(Document, frozen=True, kw_only=True, tag="openpts.check/1"):
-    """An answer. ``answer`` is that of the gate; ``shown`` are further figures, held against nothing."""
-
-    purpose: str
-    question: str
-    answer: Judgement
-    reason: str
-    figures: tuple[CheckedFigure, ...]
-    shown: tuple[ShownFigures, ...]
-    how_sure: tuple[str, ...]
-    next: tuple[str, ...]
-    run: str
-    reports: tuple[str, ...]
 
 
 @click.command("check", short_help="Answer whether a disk in use is good enough for a purpose.")
@@ -354,17 +308,7 @@ def _say(event: Event) -> None:
 def _printed(run: Run, documents: tuple[str, ...], *, as_json: bool) -> int:
     answer = answer_of(run)
     if as_json:
-        print_document(
-            msgspec.convert(
-                {
-                    "schema": "openpts.check/1",
-                    **figures_of(answer),
-                    "run": str(run.folder),
-                    "reports": list(documents),
-                },
-                CheckDocument,
-            )
-        )
+        print_document(answer.document(str(run.folder), documents))
     else:
         _print(run, answer, documents)
     return _EXIT_CODES[answer.judgement]

@@ -7,8 +7,8 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self
 
@@ -74,7 +74,8 @@ class WornDrive(Struct, frozen=True):
             if directory is None:
                 raise TargetError(f"{printable(text)} is neither a drive nor a directory on one")
             device = directory.device.whole
-        facts = dut_facts(_facts_of(device), roots)
+        described = TargetFacts(TargetKind.BLOCK, device.name, str(device.node), device.capacity_bytes, 512)
+        facts = dut_facts(described, roots)
         name = " ".join(filter(None, (fact_of(facts, "model"), fact_of(facts, "serial"))))
         full_pct = _full_pct(device, roots)
         return cls(f"{device.node} {name}".strip(), device.capacity_bytes, device, None, full_pct)
@@ -98,32 +99,17 @@ class WornDrive(Struct, frozen=True):
         return Stretch(lasted_s, written, before, self.log())
 
 
-def _facts_of(device: BlockDevice) -> TargetFacts:
-    return TargetFacts(TargetKind.BLOCK, device.name, str(device.node), device.capacity_bytes, 512)
-
-
 def _full_pct(device: BlockDevice, roots: SystemRoots) -> float | None:
     """Each file system counts once, however often it is mounted."""
     used: dict[str, int] = {}
     for mount in read_mounts(roots):
         below = device_of_mount(mount, roots)
-        if below is not None and device.name in {
-            below.whole.name,
-            *(one.name for one in below.whole.beneath),
-        }:
-            with _skipping_what_hides():
-                status = os.statvfs(mount.mount_point)
-                used[mount.device] = (status.f_blocks - status.f_bfree) * status.f_frsize
+        if below is None or device.name not in {one.name for one in (below.whole, *below.whole.beneath)}:
+            continue
+        with suppress(OSError):  # a mount that is covered by another one, or that this user can't see
+            status = os.statvfs(mount.mount_point)
+            used[mount.device] = (status.f_blocks - status.f_bfree) * status.f_frsize
     return 100 * sum(used.values()) / device.capacity_bytes if used and device.capacity_bytes else None
-
-
-@contextmanager
-def _skipping_what_hides() -> Iterator[None]:
-    """A mount that is covered by another one, or in no sight of ours."""
-    try:
-        yield
-    except OSError:
-        return
 
 
 S_PER_DAY: Final = 24 * 3600
@@ -213,6 +199,12 @@ class Fuller(Struct, frozen=True, kw_only=True):
     amplification: float
     years: float | None
 
+    @property
+    def text(self) -> str:
+        """``90 % full up to 3.4 x, 12 years at least``."""
+        then = "" if self.years is None else f", {_number(self.years)} years at least"
+        return f"{self.full_pct:g} % full up to {self.amplification:.1f} x{then}"
+
 
 class EnduranceDocument(Document, frozen=True, kw_only=True, tag="openpts.endurance/1"):
     """A drive's life under a load. Null is what nothing tells.
@@ -248,8 +240,9 @@ class EnduranceDocument(Document, frozen=True, kw_only=True, tag="openpts.endura
         rated_bytes = tbw_bytes or drive.tbw_bytes
         written = log.values.get("host_write_bytes")
         endurance = Endurance.of(log, log)
-        left_bytes = None if rated_bytes is None else max(0.0, rated_bytes - (written or 0))
-        years = _years(left_bytes, rate.bytes_per_s)
+        years = None
+        if rated_bytes is not None and rate.bytes_per_s:
+            years = max(0.0, rated_bytes - (written or 0)) / rate.bytes_per_s / S_PER_YEAR
         return cls(
             drive=drive.name,
             load=rate.text,
@@ -271,9 +264,70 @@ class EnduranceDocument(Document, frozen=True, kw_only=True, tag="openpts.endura
             log=log.source,
         )
 
+    def lines(self) -> Iterator[str]:
+        """The same on one screen."""
+        yield f"Drive       {self.drive}"
+        day, dwpd = _amount(self.bytes_per_s * S_PER_DAY), format_significant(self.drive_writes_per_day)
+        yield f"Load        {day} a day, {dwpd} drive writes per day (DWPD), {self.load}"
+        if self.measured_s is not None:
+            factor = self.amplification
+            ratio = "" if factor is None else f" (write amplification, WAF, {factor:.2f})"
+            yield f"Measured    {self.measured_s:,.0f} s: {', '.join(self._amounts(_MEASURED))}{ratio}"
+        yield f"Years       {self._years_text}"
+        yield f"Life        {', '.join(self._life()) or 'the drive tells nothing of it'}"
+        now = "" if self.full_pct is None else f" (now {self.full_pct:.0f} %)"
+        fuller = "; ".join(one.text for one in self.fuller)
+        yield f"Fuller      flash written per byte of random writes{now}: {fuller}"
+        yield (
+            f"            by theory, with {100 * USUAL_SPARE:g} % of spare flash, and all that is free "
+            "trimmed; sequential writes stay near 1"
+        )
+        yield f"How sure    the log: {self.log}"
+        if self.measured_s is not None:
+            yield "            a stretch is a sample: --minutes 1440 measures a day, with updates and backups"
 
-def _years(left_bytes: float | None, bytes_per_s: float) -> float | None:
-    return left_bytes / bytes_per_s / S_PER_YEAR if left_bytes is not None and bytes_per_s else None
+    def _amounts(self, texts: Mapping[str, str]) -> Iterator[str]:
+        """Amounts that are known, each with what it is."""
+        for name, text in texts.items():
+            if (amount := getattr(self, name)) is not None:
+                yield f"{_amount(amount)} {text}"
+
+    def _life(self) -> Iterator[str]:
+        yield from self._amounts({"written_bytes": "written so far"})
+        if self.percentage_used is not None:
+            yield f"{self.percentage_used:g} % of its life used"
+        yield from self._amounts({"rated_bytes": "rated (TBW)", "log_bytes": "in all, by its log"})
+
+    @property
+    def _years_text(self) -> str:
+        known = []
+        if self.years_by_rating is not None:
+            known.append(f"{_number(self.years_by_rating)} by its rated endurance")
+        if self.years_by_log is not None:
+            known.append(f"{_number(self.years_by_log)} by the wear that its log tells")
+        if known:
+            return " and ".join(known)
+        if not self.bytes_per_s:
+            return "can't say: nothing was written; run it while your programs work, or give --like 50GB/day"
+        return "can't say: the log tells of no wear; give the rated endurance of the data sheet, as --tbw 600"
+
+
+_MEASURED: Final = {
+    "host_bytes": "written by the host, by the drive's log",
+    "kernel_bytes": "by the kernel's count",
+    "media_bytes": "to the flash",
+}
+
+
+def _amount(amount_bytes: float) -> str:
+    """Text of an amount: large ones in TB, as endurance is stated."""
+    if amount_bytes < _TERABYTES_FROM:
+        return format_capacity(round(amount_bytes))
+    return f"{format_significant(amount_bytes / TB)} TB"
+
+
+def _number(years: float) -> str:
+    return f"more than {_MOST_YEARS:,}" if years > _MOST_YEARS else format_significant(years)
 
 
 def _fuller(full_pct: float, now_pct: float | None, years: float | None) -> Fuller:
@@ -305,7 +359,7 @@ def answer_endurance(
     if as_json:
         print_document(document)
     else:
-        for line in endurance_lines(document):
+        for line in document.lines():
             click.echo(wrapped(line, sys.stdout, indent=" " * 12))
     answers = document.years_by_rating is not None or document.years_by_log is not None
     return 0 if answers else NoVerdictError.exit_code
@@ -327,85 +381,3 @@ def _rate_of(stretch: Stretch, arguments: tuple[str, ...]) -> Rate:
     if by_log:
         return Rate(by_log / stretch.lasted_s, f"{text} by the drive's log")
     return Rate(stretch.kernel_bytes / stretch.lasted_s, f"{text} by the kernel's count")
-
-
-def endurance_lines(found: EnduranceDocument) -> Iterator[str]:
-    """The answer on one screen."""
-    yield f"Drive       {found.drive}"
-    day, dwpd = _amount(found.bytes_per_s * S_PER_DAY), found.drive_writes_per_day
-    yield f"Load        {day} a day, {format_significant(dwpd)} drive writes per day (DWPD), {found.load}"
-    if found.measured_s is not None:
-        yield f"Measured    {found.measured_s:,.0f} s: {_amounts(found)}"
-    yield f"Years       {_years_text(found)}"
-    yield f"Life        {_life_text(found)}"
-    yield from _fuller_lines(found)
-    yield f"How sure    the log: {found.log}"
-    if found.measured_s is not None:
-        yield "            a stretch is a sample: --minutes 1440 measures a day, with updates and backups"
-
-
-def _amount(amount_bytes: float) -> str:
-    """Text of an amount: large ones in TB, as endurance is stated."""
-    if amount_bytes < _TERABYTES_FROM:
-        return format_capacity(round(amount_bytes))
-    return f"{format_significant(amount_bytes / TB)} TB"
-
-
-def _amounts(found: EnduranceDocument) -> str:
-    parts = [
-        f"{_amount(amount)} {words}"
-        for amount, words in (
-            (found.host_bytes, "written by the host, by the drive's log"),
-            (found.kernel_bytes, "by the kernel's count"),
-            (found.media_bytes, "to the flash"),
-        )
-        if amount is not None
-    ]
-    factor = found.amplification
-    ratio = "" if factor is None else f" (write amplification, WAF, {factor:.2f})"
-    return f"{', '.join(parts)}{ratio}"
-
-
-def _years_text(found: EnduranceDocument) -> str:
-    known = [
-        f"{_number(years)} by {words}"
-        for years, words in (
-            (found.years_by_rating, "its rated endurance"),
-            (found.years_by_log, "the wear that its log tells"),
-        )
-        if years is not None
-    ]
-    if known:
-        return " and ".join(known)
-    if not found.bytes_per_s:
-        return "can't say: nothing was written; run it while your programs work, or give --like 50GB/day"
-    return "can't say: the log tells of no wear; give the rated endurance of the data sheet, as --tbw 600"
-
-
-def _number(years: float) -> str:
-    return f"more than {_MOST_YEARS:,}" if years > _MOST_YEARS else format_significant(years)
-
-
-def _life_text(found: EnduranceDocument) -> str:
-    parts = []
-    if found.written_bytes is not None:
-        parts.append(f"{_amount(found.written_bytes)} written so far")
-    if found.percentage_used is not None:
-        parts.append(f"{found.percentage_used:g} % of its life used")
-    for amount, words in ((found.rated_bytes, "rated (TBW)"), (found.log_bytes, "in all, by its log")):
-        if amount is not None:
-            parts.append(f"{_amount(amount)} {words}")
-    return ", ".join(parts) or "the drive tells nothing of it"
-
-
-def _fuller_lines(found: EnduranceDocument) -> Iterator[str]:
-    texts = []
-    for one in found.fuller:
-        then = "" if one.years is None else f", {_number(one.years)} years at least"
-        texts.append(f"{one.full_pct:g} % full up to {one.amplification:.1f} x{then}")
-    now = "" if found.full_pct is None else f" (now {found.full_pct:.0f} %)"
-    yield f"Fuller      flash written per byte of random writes{now}: {'; '.join(texts)}"
-    yield (
-        f"            by theory, with {100 * USUAL_SPARE:g} % of spare flash, and all that is free trimmed; "
-        "sequential writes stay near 1"
-    )

@@ -3,8 +3,10 @@
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from openpts.units import GB, KIB, MB
-from openpts.vocabulary.stimulus import BlockSize, Capped, CapUnit, OperationWeights, Stimulus, Stream
+from openpts.vocabulary.stimulus import AccessPattern, Capped, CapUnit, OperationWeights, Stimulus, Stream
 from openpts_check.purpose import (
     COMMITS,
     Asked,
@@ -24,16 +26,10 @@ _READS_PER_S, _WRITES_PER_S = 2000, 500
 
 def _loads(asked: Asked) -> tuple[Load, ...]:
     """Commits alone; then the same beside what a busy database does meanwhile to its tables."""
-    commits = Stimulus(
-        random_pct=0,
-        block_sizes=(BlockSize(4 * KIB),),
-        operations=OperationWeights(write=1, flush=1),
-        tc=1,
-        qd=1,
-        active_range=asked.part,
-    )
-    readers = _background(asked, 8 * KIB, OperationWeights(read=1), 4, _READS_PER_S)
-    writers = _background(asked, 16 * KIB, OperationWeights(write=1), 4, _WRITES_PER_S)
+    writes = Stimulus.of(AccessPattern.SEQUENTIAL, 4 * KIB, 0, 1, 1, asked.part)
+    commits = replace(writes, operations=OperationWeights(write=1, flush=1))
+    readers = _background(asked, 8 * KIB, OperationWeights(read=1), _READS_PER_S)
+    writers = _background(asked, 16 * KIB, OperationWeights(write=1), _WRITES_PER_S)
     alone = Stream(commits, COMMITS)
     return (
         Load("alone", (alone,)),
@@ -41,26 +37,13 @@ def _loads(asked: Asked) -> tuple[Load, ...]:
     )
 
 
-def _background(
-    asked: Asked, block_size_bytes: int, operations: OperationWeights, qd: int, most_per_s: int
-) -> Stimulus:
-    return Stimulus(
-        random_pct=100,
-        block_sizes=(BlockSize(block_size_bytes),),
-        operations=operations,
-        tc=1,
-        qd=qd,
-        active_range=asked.part,
-        pacing=Capped(most_per_s, CapUnit.IOS),
-    )
+def _background(asked: Asked, size_bytes: int, operations: OperationWeights, most_per_s: int) -> Stimulus:
+    stimulus = Stimulus.of(AccessPattern.RANDOM, size_bytes, 0, 1, 4, asked.part)
+    return replace(stimulus, operations=operations, pacing=Capped(most_per_s, CapUnit.IOS))
 
 
 def _sync_ms(load: str, percentile: float) -> Callable[[Seen], float | None]:
     return lambda seen: percentile_ms(seen.of(load), COMMITS, "flush", percentile)
-
-
-def _commits_per_s(load: str) -> Callable[[Seen], float | None]:
-    return lambda seen: per_s(seen.of(load), COMMITS, "flush")
 
 
 _PERCENTILES: Final = (50, 90, 99, 99.9)
@@ -98,7 +81,7 @@ PURPOSE: Final = CheckPurpose(
             key="commits_per_s",
             label="Commits one after the other, nothing else",
             unit="/s",
-            of=_commits_per_s("alone"),
+            of=lambda seen: per_s(seen.of("alone"), COMMITS, "flush"),
             bound=PublishedBound(500, _HARDWARE, is_least=True),
             remedy="group commits where the database can, or use a drive with power-loss protection; 50 "
             "commits/s are enough for a small etcd cluster",
@@ -106,8 +89,8 @@ PURPOSE: Final = CheckPurpose(
         ),
     ),
     shown=tuple(
-        Shown(f"fdatasync {words}", "ms", tuple((f"{pct:g} %", _sync_ms(load, pct)) for pct in _PERCENTILES))
-        for load, words in (("alone", "with nothing else"), ("beside", "beside others"))
+        Shown(f"fdatasync {text}", "ms", tuple((f"{pct:g} %", _sync_ms(load, pct)) for pct in _PERCENTILES))
+        for load, text in (("alone", "with nothing else"), ("beside", "beside others"))
     ),
     mistakes=(
         "IOPS of a data sheet are of writes that stay in the drive's cache, many at a time. A commit is one "

@@ -42,10 +42,6 @@ def _mb_per_s(load: str) -> Callable[[Seen], float | None]:
     return lambda seen: rate(seen.of(load), MB)
 
 
-def _kept(seen: Seen) -> float | None:
-    return over_pct(iops(seen.of(_AGED)), iops(seen.of(_READ)))
-
-
 PURPOSE: Final = CheckPurpose(
     name="desktop",
     title="Desktops and their programs",
@@ -78,7 +74,7 @@ PURPOSE: Final = CheckPurpose(
             key="after_writes",
             label="The same reads right after random writes, over before",
             unit="%",
-            of=_kept,
+            of=lambda seen: over_pct(iops(seen.of(_AGED)), iops(seen.of(_READ))),
             bound=PublishedBound(50, "openpts, half is felt", is_least=True),
             remedy="trim the disk (fstrim) and leave a fifth of it free: the drive still tidies up",
             decimals=0,

@@ -1,4 +1,4 @@
-"""How a program of ours answers the runner: orders on standard input, columns of numbers on standard output.
+"""How a program of ours answers the runner: operations on standard input, columns of numbers on its output.
 
 Imported by those programs: nothing here may cost a start, or run beside them.
 """
@@ -21,14 +21,14 @@ def new_columns() -> Columns:
 
 
 def answer(work: Callable[[str, int], Columns], parent: int) -> None:
-    """Carry out order after order, each with its deadline on the monotonic clock, until the runner ends."""
+    """Carry out operations, each with its deadline on the monotonic clock, until the runner ends."""
     end_with_parent(parent)
     gc.disable()
     sys.stdout.buffer.write(READY)
     sys.stdout.buffer.flush()
     for line in sys.stdin:
-        order, deadline_ns = line.split()
-        columns = work(order, int(deadline_ns))
+        operation, deadline_ns = line.split()
+        columns = work(operation, int(deadline_ns))
         sys.stdout.buffer.write(b"%d\n" % len(columns[0]))
         for column in columns:
             sys.stdout.buffer.write(column.tobytes())

@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def _append_until(
-    fd: int, append_bytes: int, segment_bytes: int, pool: bytes, _order: str, deadline_ns: int
+    fd: int, append_bytes: int, segment_bytes: int, pool: bytes, _operation: str, deadline_ns: int
 ) -> Columns:
     """Commit after commit; a segment that is full is made again, ahead of its first commit."""
     now, write, sync = time.monotonic_ns, os.pwrite, os.fdatasync

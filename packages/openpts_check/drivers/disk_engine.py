@@ -77,8 +77,8 @@ class DiskEngine:
         self._began_ns = time.monotonic_ns()
         if stream is not None:
             deadline_ns = self._began_ns + (planned_length_ns(step.stop) or 0)
-            order = self._programs[stream.name].order(stream.stimulus)
-            self._workers[stream.name].start(order, deadline_ns)
+            operation = self._programs[stream.name].operation(stream.stimulus)
+            self._workers[stream.name].start(operation, deadline_ns)
 
     def poll(self, timeout_s: float) -> Sample | None:
         """See the contract. Raises RunFailedError where a program failed."""

@@ -80,7 +80,7 @@ class Program(Struct, frozen=True):
     fds: tuple[int, ...] = ()
     what: str = ""
 
-    def order(self, stimulus: Stimulus) -> str:
+    def operation(self, stimulus: Stimulus) -> str:
         """What it is to do, in a word: what the stimulus does most."""
         return "read" if stimulus.operations.read else "write"
 
@@ -104,11 +104,11 @@ class Worker:
         if self._line(_START_LIMIT_S) != READY:
             raise self._failure()
 
-    def start(self, order: str, deadline_ns: int) -> None:
+    def start(self, operation: str, deadline_ns: int) -> None:
         """Work until a moment of the host's monotonic clock."""
         assert self._process.stdin is not None  # noqa: S101 it is a pipe
         try:
-            self._process.stdin.write(f"{order} {deadline_ns}\n".encode())
+            self._process.stdin.write(f"{operation} {deadline_ns}\n".encode())
             self._process.stdin.flush()
         except OSError:
             raise self._failure() from None
@@ -141,8 +141,8 @@ class Worker:
 
     def _failure(self) -> RunFailedError:
         self._process.kill()
-        _, said = self._process.communicate()
-        lines = said.decode(errors="replace").strip().splitlines()
+        _, errors = self._process.communicate()
+        lines = errors.decode(errors="replace").strip().splitlines()
         return RunFailedError(f"a program ended: {lines[-1] if lines else 'it gave no answer'}")
 
 
@@ -182,4 +182,4 @@ class SmallFiles(Program, frozen=True):
     def timed(self, stimulus: Stimulus, columns: Sequence[Sequence[int]]) -> Timed:
         """See the base."""
         starts_ns, times_ns, sizes_bytes = columns
-        return Timed(starts_ns, {self.order(stimulus): CallTimes(times_ns, sizes_bytes)})
+        return Timed(starts_ns, {self.operation(stimulus): CallTimes(times_ns, sizes_bytes)})

@@ -26,8 +26,8 @@ def main() -> None:
     answer(partial(_work_until, folder, pool, count()), parent)
 
 
-def _work_until(folder: int, pool: bytes, numbers: "count[int]", order: str, deadline_ns: int) -> Columns:
-    if order == "read":
+def _work_until(folder: int, pool: bytes, numbers: "count[int]", operation: str, deadline_ns: int) -> Columns:
+    if operation == "read":
         return _read_until(folder, deadline_ns)
     return _make_until(folder, pool, numbers, deadline_ns)
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from openpts.units import GB, KIB, MIB
 from openpts.vocabulary.stimulus import AccessPattern, Poisson, Stimulus, Stream
 from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
@@ -20,16 +22,7 @@ _READS: Final = "reads"
 def _loads(asked: Asked) -> tuple[Load, ...]:
     def stream(name: str, size_bytes: int, read_pct: int, per_s: float) -> Stream:
         stimulus = Stimulus.of(AccessPattern.RANDOM, size_bytes, read_pct, 1, 32, asked.part)
-        paced = Stimulus(
-            random_pct=100,
-            block_sizes=stimulus.block_sizes,
-            operations=stimulus.operations,
-            tc=1,
-            qd=32,
-            active_range=asked.part,
-            pacing=Poisson(per_s),
-        )
-        return Stream(paced, name)
+        return Stream(replace(stimulus, pacing=Poisson(per_s)), name)
 
     small = stream(_READS, 4 * KIB, 100, _READS_PER_S)
     large = stream("large reads", 128 * KIB, 100, _LARGE_PER_S)

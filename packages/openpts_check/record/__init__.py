@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from openpts.units import GB, MB, MIB
 from openpts.vocabulary.stimulus import AccessPattern, FixedRate, Stimulus, Stream
 from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
@@ -11,38 +13,24 @@ _CLASSES: Final = "SD Association, video speed class V90"
 _V90_BYTES_PER_S: Final = 90 * MB
 _BUFFER_MS: Final = 500
 _CAMERA: Final = "camera"
+_ALL_OUT: Final = "all-out"
 
 
 def _loads(asked: Asked) -> tuple[Load, ...]:
     """As fast as the disk takes it; then at the rate of a recording, where each block has its moment."""
     writes = Stimulus.of(AccessPattern.SEQUENTIAL, MIB, 0, 1, 4, asked.part)
     per_s = _V90_BYTES_PER_S / MIB
-    camera = Stimulus(
-        random_pct=0,
-        block_sizes=writes.block_sizes,
-        operations=writes.operations,
-        tc=1,
-        qd=round(per_s * _BUFFER_MS / 1000),  # as many blocks wait as a buffer of that length holds
-        active_range=asked.part,
-        pacing=FixedRate(per_s),
-    )
-    return (Load("all-out", (Stream(writes, "writes"),)), Load(_CAMERA, (Stream(camera, _CAMERA),)))
-
-
-def _sustained(seen: Seen) -> float | None:
-    return rate(seen.of("all-out"), MB)
+    waiting = round(per_s * _BUFFER_MS / 1000)  # as many blocks as a buffer of that length holds
+    camera = replace(writes, qd=waiting, pacing=FixedRate(per_s))
+    return (Load(_ALL_OUT, (Stream(writes, "writes"),)), Load(_CAMERA, (Stream(camera, _CAMERA),)))
 
 
 def _slowest(seen: Seen) -> float | None:
-    return slowest_second(seen.of("all-out"), MB)
-
-
-def _gap_ms(seen: Seen) -> float | None:
-    return longest_ms(seen.of(_CAMERA), _CAMERA, "write")
+    return slowest_second(seen.of(_ALL_OUT), MB)
 
 
 def _fastest(seen: Seen) -> float | None:
-    return max(seconds_of(seen.of("all-out"), MB), default=None)
+    return max(seconds_of(seen.of(_ALL_OUT), MB), default=None)
 
 
 PURPOSE: Final = CheckPurpose(
@@ -59,7 +47,7 @@ PURPOSE: Final = CheckPurpose(
             key="write_rate",
             label="Sequential writes, mean",
             unit="MB/s",
-            of=_sustained,
+            of=lambda seen: rate(seen.of(_ALL_OUT), MB),
             bound=PublishedBound(90, _CLASSES, is_least=True),
             remedy="record at a lower rate, or to another disk: V60 is 60 MB/s, V30 30 MB/s",
             decimals=0,
@@ -78,7 +66,7 @@ PURPOSE: Final = CheckPurpose(
             key="longest_gap",
             label="Longest wait of a block at 90 MB/s",
             unit="ms",
-            of=_gap_ms,
+            of=lambda seen: longest_ms(seen.of(_CAMERA), _CAMERA, "write"),
             bound=PublishedBound(_BUFFER_MS, "openpts, a buffer of half a second (45 MB)"),
             remedy="give the recorder a larger buffer than the wait, or keep other programs off this disk",
             decimals=0,

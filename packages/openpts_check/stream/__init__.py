@@ -54,10 +54,6 @@ def _best(seen: Seen) -> float | None:
     return max(known) if len(known) == len(rates) else None
 
 
-def _block_ms(seen: Seen) -> float | None:
-    return percentile_ms(seen.of(_name(_BLOCK_MIB, 1)), _READS, "read", 90)
-
-
 def _hot(seen: Seen) -> float | None:
     """The rate after the heat in per cent of that before."""
     before, after = _gb_per_s(_BLOCK_MIB, max(_IN_FLIGHT))(seen), rate(seen.of(_HOT), GB)
@@ -88,7 +84,7 @@ PURPOSE: Final = CheckPurpose(
             key="block_p90",
             label=f"A block of {_BLOCK_MIB} MiB, one at a time, 90 %",
             unit="ms",
-            of=_block_ms,
+            of=lambda seen: percentile_ms(seen.of(_name(_BLOCK_MIB, 1)), _READS, "read", 90),
             bound=PublishedBound(_BLOCK_MS, "Apple, About ProRes: 422 HQ, 220 Mb/s at 1080p30; 2160p60"),
             remedy="read ahead with more in flight, or play media of a lower data rate from this disk",
             decimals=1,

@@ -2,15 +2,14 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
 
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
 from openpts.record.reader import Run
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import Better
@@ -21,7 +20,7 @@ from openpts_nvme.dssd.rules import SPECIFICATION, reasons
 from openpts_nvme.ocp import OcpConditions
 from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table
-from openpts_pages.measure import Measure, Subject
+from openpts_pages.measure import Measure, Measured, Subject
 from openpts_pages.model import Block, Page, Table
 from openpts_pages.model import Verdict as Sentence
 from openpts_pts.shared.preparation_page import methodology
@@ -70,43 +69,7 @@ def targets_table(answers: Answers) -> Table:
     )
 
 
-_TITLE: Final = "OCP Datacenter NVMe SSD 2.7"
 _MOST_LETTERS: Final = 160
-
-
-def report(run: Run) -> ReportContent:
-    """The test's part of a report."""
-    answers = kept(run.folder)
-    judged = judge(answers) if answers else ()
-    verdicts = _sentences(judged)
-    found = counts(judged)
-    return ReportContent(
-        verdicts=verdicts,
-        measures=tuple(_COUNT.of(found[each], Subject(each, key=each.replace(" ", "_"))) for each in _COUNTED)
-        if judged
-        else (),
-        sections=methodology(
-            run, _TITLE, _test_rows(run.conditions(OcpConditions)), lambda: _pages(answers, judged, verdicts)
-        ),
-        figures=lambda: {
-            "specification": SPECIFICATION,
-            "counts": {str(verdict): number for verdict, number in counts(judged).items()},
-            "requirements": [
-                {
-                    "id": each.requirement.identifier,
-                    "section": each.requirement.section,
-                    "verdict": str(each.verdict),
-                    "evidence": each.why,
-                    "contradicts": each.contradicts,
-                    "checks": [msgspec.to_builtins(outcome) for outcome in each.outcomes if outcome.seen],
-                }
-                for each in judged
-            ],
-        },
-        limits=tuple(_limits(judged)),
-    )
-
-
 _COUNTED: Final = (
     RequirementVerdict.MET,
     RequirementVerdict.NOT_MET,
@@ -116,105 +79,150 @@ _COUNTED: Final = (
 _COUNT: Final = Measure[int](
     "requirements", "Requirements {name}", "", float, decimals=0, better=Better.UNJUDGED, is_key=True
 )
-
-
 _JUDGED: Final = {RequirementVerdict.MET: Judgement.PASS, RequirementVerdict.NOT_MET: Judgement.FAIL}
 
 
-def _limits(judged: tuple[Judged, ...]) -> Iterator[JudgedLimit]:
-    """Requirements that were checked, as other programs take verdicts: exit codes, gates, OCP-diag."""
-    for each in judged:
-        if each.verdict in _JUDGED:
-            name = each.requirement.identifier
-            yield JudgedLimit(name, each.requirement.words, _JUDGED[each.verdict], each.why)
+class OcpReport(Struct, frozen=True):
+    """What the drive answered, and the verdict on each requirement; none where it was not asked."""
 
+    answers: Answers
+    judged: tuple[Judged, ...]
 
-def _sentences(judged: tuple[Judged, ...]) -> tuple[Sentence, ...]:
-    if not judged:
-        return (Sentence("n/a: the drive was not asked.", "fail"),)
-    found = counts(judged)
-    failed = [each for each in judged if each.verdict is RequirementVerdict.NOT_MET]
-    checked = (
-        found[RequirementVerdict.MET]
-        + found[RequirementVerdict.NOT_MET]
-        + found[RequirementVerdict.NOT_APPLICABLE]
-    )
-    first = ", ".join(each.requirement.identifier for each in failed[:8])
-    more = f" and {len(failed) - 8:,} more" if len(failed) > 8 else ""
-    return (
-        Sentence(
-            f"{found[RequirementVerdict.NOT_MET]:,} of {checked:,} requirements that were checked are not met"
+    @property
+    def counts(self) -> Mapping[RequirementVerdict, int]:
+        """Requirements by verdict."""
+        return counts(self.judged)
+
+    def sentences(self) -> Iterator[Sentence]:
+        """How many requirements are not met, and what was not checked."""
+        if not self.judged:
+            yield Sentence("n/a: the drive was not asked.", "fail")
+            return
+        found = self.counts
+        failed = [each for each in self.judged if each.verdict is RequirementVerdict.NOT_MET]
+        checked = found[RequirementVerdict.MET] + len(failed) + found[RequirementVerdict.NOT_APPLICABLE]
+        first = ", ".join(each.requirement.identifier for each in failed[:8])
+        more = f" and {len(failed) - 8:,} more" if len(failed) > 8 else ""
+        yield Sentence(
+            f"{len(failed):,} of {checked:,} requirements that were checked are not met"
             + (f": {first}{more}." if failed else "."),
             "fail" if failed else "pass",
-        ),
-        Sentence(
+        )
+        yield Sentence(
             f"{found[RequirementVerdict.DECLARED]:,} are said to be unsupported in log C5h, "
             f"{found[RequirementVerdict.NOT_CHECKED]:,} were not checked in this run, and "
-            f"{found[RequirementVerdict.NOT_CHECKABLE]:,} of {len(judged):,} can't be checked by a host.",
+            f"{found[RequirementVerdict.NOT_CHECKABLE]:,} of {len(self.judged):,} can't be checked by a "
+            "host.",
             "info",
-        ),
-    )
+        )
 
+    def measures(self) -> Iterator[Measured]:
+        """How many requirements have each verdict that a run can change."""
+        if self.judged:
+            found = self.counts
+            yield from (_COUNT.of(found[one], Subject(one, key=one.replace(" ", "_"))) for one in _COUNTED)
 
-def _pages(answers: Answers, judged: tuple[Judged, ...], verdicts: tuple[Sentence, ...]) -> tuple[Page, ...]:
-    failed = _tabulate(judged, "not-met", "Not met", RequirementVerdict.NOT_MET)
-    declared = _tabulate(judged, "declared", "Said to be unsupported", RequirementVerdict.DECLARED)
-    met = _tabulate(
-        judged, "met", "Met, or not applicable", RequirementVerdict.MET, RequirementVerdict.NOT_APPLICABLE
-    )
-    not_checked = _tabulate(judged, "open", "Not checked in this run", RequirementVerdict.NOT_CHECKED)
-    out = _tabulate(judged, "out", "Not checkable", RequirementVerdict.NOT_CHECKABLE)
-    found = (one for one in (failed, declared) if one.rows)
-    blocks: tuple[Block, ...] = (*verdicts, _sections_table(judged), *found, targets_table(answers))
-    return (
-        Page("ocp-verdict", f"Conformance to {SPECIFICATION}", blocks, mandatory=True),
-        Page("ocp-met", "Requirements met", (met,)),
-        Page("ocp-open", "Requirements not checked", (not_checked,)),
-        Page("ocp-out", "Requirements that a host can't check", (_reasons_table(judged), out)),
-    )
+    def limits(self) -> Iterator[JudgedLimit]:
+        """Requirements that were checked, as other programs take verdicts: exit codes, gates, OCP-diag."""
+        for each in self.judged:
+            if each.verdict in _JUDGED:
+                name = each.requirement.identifier
+                yield JudgedLimit(name, each.requirement.words, _JUDGED[each.verdict], each.why)
 
+    def pages(self) -> Iterator[Page]:
+        """What is not met, then all others by their verdict."""
+        yield self.conformance()
+        yield Page("ocp-met", "Requirements met", (self._of("met", "Met, or not applicable", *_MET),))
+        open_ones = self._of("open", "Not checked in this run", RequirementVerdict.NOT_CHECKED)
+        yield Page("ocp-open", "Requirements not checked", (open_ones,))
+        out = self._of("out", "Not checkable", RequirementVerdict.NOT_CHECKABLE)
+        yield Page("ocp-out", "Requirements that a host can't check", (self._reasons(), out))
 
-def _tabulate(judged: tuple[Judged, ...], name: str, title: str, *verdicts: RequirementVerdict) -> Table:
-    return rows_table(
-        f"ocp-{name}-table",
-        title,
-        "Requirement:<0.8 | Asks for:<1.3 | Section:<0.4 | Verdict:<0.6 | Evidence:<2.2",
-        (
+    def conformance(self) -> Page:
+        """The verdict by section, requirements not met, and targets of performance."""
+        failed = self._of("not-met", "Not met", RequirementVerdict.NOT_MET)
+        declared = self._of("declared", "Said to be unsupported", RequirementVerdict.DECLARED)
+        found = (one for one in (failed, declared) if one.rows)
+        blocks: tuple[Block, ...] = (
+            *self.sentences(),
+            self._by_section(),
+            *found,
+            targets_table(self.answers),
+        )
+        return Page("ocp-verdict", f"Conformance to {SPECIFICATION}", blocks, mandatory=True)
+
+    def _of(self, name: str, title: str, *verdicts: RequirementVerdict) -> Table:
+        """The requirements with these verdicts."""
+        return rows_table(
+            f"ocp-{name}-table",
+            title,
+            "Requirement:<0.8 | Asks for:<1.3 | Section:<0.4 | Verdict:<0.6 | Evidence:<2.2",
             (
-                each.requirement.identifier,
-                each.requirement.words,
-                each.requirement.section.split(" ")[0],
-                f"{each.verdict}, but found to hold" if each.contradicts else str(each.verdict),
-                each.why if len(each.why) <= _MOST_LETTERS else f"{each.why[: _MOST_LETTERS - 3]}...",
-            )
-            for each in judged
-            if each.verdict in verdicts
-        ),
-    )
+                (
+                    each.requirement.identifier,
+                    each.requirement.words,
+                    each.requirement.section.split(" ")[0],
+                    f"{each.verdict}, but found to hold" if each.contradicts else str(each.verdict),
+                    each.why if len(each.why) <= _MOST_LETTERS else f"{each.why[: _MOST_LETTERS - 3]}...",
+                )
+                for each in self.judged
+                if each.verdict in verdicts
+            ),
+        )
+
+    def _by_section(self) -> Table:
+        by_section: dict[str, list[Judged]] = {}
+        for each in self.judged:
+            by_section.setdefault(each.requirement.section, []).append(each)
+        rows: list[Cells] = [
+            (section, *map(cells.count, counts(tuple(some)).values())) for section, some in by_section.items()
+        ]
+        heads = ("Section:<1.8", *(f"{verdict.capitalize()}:0.6" for verdict in RequirementVerdict))
+        return rows_table("ocp-sections", "Verdicts by section", heads, rows)
+
+    def _reasons(self) -> Table:
+        found = Counter(each.requirement.reason for each in self.judged)
+        rows = ((text, cells.count(found[code])) for code, text in reasons().items())
+        heads = "Reason:<2.5 | Requirements:0.6"
+        return rows_table("ocp-reasons", "Why a host can't check them", heads, rows)
+
+    def figures(self) -> dict[str, Any]:
+        """Each requirement with its checks, JSON-ready."""
+        return {
+            "specification": SPECIFICATION,
+            "counts": {str(verdict): number for verdict, number in self.counts.items()},
+            "requirements": [
+                {
+                    "id": each.requirement.identifier,
+                    "section": each.requirement.section,
+                    "verdict": str(each.verdict),
+                    "evidence": each.why,
+                    "contradicts": each.contradicts,
+                    "checks": [msgspec.to_builtins(outcome) for outcome in each.outcomes if outcome.seen],
+                }
+                for each in self.judged
+            ],
+        }
 
 
-def _sections_table(judged: tuple[Judged, ...]) -> Table:
-    by_section: dict[str, list[Judged]] = {}
-    for each in judged:
-        by_section.setdefault(each.requirement.section, []).append(each)
-    rows: list[Cells] = [
-        (section, *map(cells.count, counts(tuple(some)).values())) for section, some in by_section.items()
-    ]
-    heads = ("Section:<1.8", *(f"{verdict.capitalize()}:0.6" for verdict in RequirementVerdict))
-    return rows_table("ocp-sections", "Verdicts by section", heads, rows)
+_MET: Final = (RequirementVerdict.MET, RequirementVerdict.NOT_APPLICABLE)
 
 
-def _reasons_table(judged: tuple[Judged, ...]) -> Table:
-    found = Counter(each.requirement.reason for each in judged)
-    rows = ((words, cells.count(found[code])) for code, words in reasons().items())
-    return rows_table("ocp-reasons", "Why a host can't check them", "Reason:<2.5 | Requirements:0.6", rows)
-
-
-def _test_rows(conditions: OcpConditions) -> Rows:
-    return (
+def report(run: Run) -> ReportContent:
+    """The test's part of a report."""
+    answers = kept(run.folder)
+    found = OcpReport(answers, judge(answers) if answers else ())
+    test_rows = (
         ("Data Pattern", "the test's own"),
         ("AR & Amount", "N/A"),
         ("Test Stimulus", "admin commands, and reads beside them"),
-        ("Nothing written", "yes" if conditions.read_only else "no"),
+        ("Nothing written", "yes" if run.conditions(OcpConditions).read_only else "no"),
         *((("", ""),) * 6),
+    )
+    return ReportContent(
+        verdicts=tuple(found.sentences()),
+        measures=tuple(found.measures()),
+        sections=methodology(run, "OCP Datacenter NVMe SSD 2.7", test_rows, found.pages),
+        figures=found.figures,
+        limits=tuple(found.limits()),
     )

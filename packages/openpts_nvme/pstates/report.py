@@ -15,7 +15,7 @@ from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import Rows, stimulus_rows
 from openpts.procedures.kit.steps import line_series
 from openpts.record.reader import Run, StepRecord
-from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration, format_latency_ms
+from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration, format_latency_ms, in_ms
 from openpts.vocabulary.power import PowerMode, PowerState, PowerStatesSet, entries
 from openpts.vocabulary.sample import Phase, StepState
 from openpts.vocabulary.stimulus import planned_length_ns
@@ -92,21 +92,239 @@ class FoundState(Struct, frozen=True):
             return None
         return self.exit_ns <= _TOLERANCE * declared
 
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        declared, level = self.declared, self.level
+        entered_ns = None if level is None else (level.not_after_ns, level.after_ns)
+        return {
+            "state": None if declared is None else declared.number,
+            "entered_after_declared_s": _seconds(self.entered_ns),
+            "entered_after_s": entered_ns and [_seconds(time_ns) for time_ns in entered_ns],
+            "confidence": None if level is None else level.confidence,
+            "exit_ms": None if level is None else in_ms(level.exit_ns),
+            "exit_commanded_ms": in_ms(self.commanded_ns),
+            "exit_declared_ms": None if declared is None else in_ms(declared.exit_ns),
+            "power_w": self.power_w,
+        }
 
-class StatesRun(Struct, frozen=True):
+
+def _seconds(time_ns: float | None) -> float | None:
+    return None if time_ns is None else time_ns / NS_PER_S
+
+
+class StatesReport(Struct, frozen=True):
     """What was measured: the staircase with transitions and without, and the states."""
 
     run: Run
-    asked: PowerStateConditions
+    conditions: PowerStateConditions
     autonomous: tuple[IdlePoint, ...]
     always_on: tuple[IdlePoint, ...]
     levels: tuple[LatencyLevel, ...]
     awake_ns: float | None
     states: tuple[FoundState, ...]
 
+    @classmethod
+    def of(cls, run: Run) -> "StatesReport":
+        """The results, from the samples in the record."""
+        conditions = run.conditions(PowerStateConditions)
+        autonomous, always_on = (
+            points_of(run.phase(Phase.WAIT_STATE, number=number), conditions.per_decade)
+            for number in (AUTONOMOUS, ALWAYS_ON)
+        )
+        awake_ns = _pooled(always_on, 0, len(always_on)) if always_on else None
+        levels = levels_of(autonomous, awake_ns, conditions.seed)
+        if awake_ns is None and levels:
+            awake_ns = levels[0].latency_ns
+        found = cls(run, conditions, autonomous, always_on, levels, awake_ns, ())
+        return replace(found, states=tuple(found.declared_and_found()))
+
     def set(self, mode: PowerMode) -> PowerStatesSet | None:
         """What became of a setting, None where it was not asked for."""
         return next((one for one in self.run.manifest.power_states if one.mode is mode), None)
+
+    def declared_and_found(self) -> Iterator[FoundState]:
+        """Each declared state, then each level that no declared state explains."""
+        autonomous = self.set(PowerMode.AUTONOMOUS)
+        states = () if autonomous is None else autonomous.states
+        setting = None if autonomous is None else autonomous.setting
+        expected = entries(states, setting.table, setting.state) if setting and setting.autonomous else []
+        entered = {state.number: at_ns for state, at_ns in expected}
+        seen: dict[int, LatencyLevel] = {}
+        unexplained = []
+        for level in self.levels:
+            if not self.awake_ns or level.exit_ns <= LEAST_CHANGE * self.awake_ns:
+                continue
+            number = min(entered, key=lambda one: _decades_apart(level, entered[one]), default=None)
+            near = (
+                number is not None
+                and _decades_apart(level, entered[number]) <= 1 / self.conditions.per_decade
+            )
+            if number is not None and near and number not in seen:
+                seen[number] = level
+            else:
+                unexplained.append(FoundState(None, None, level, None, None))
+        work = DriveWork(self.run)
+        for state in states:
+            idle, reads = _commanded(self.run, state.number)
+            exits_ns = [read.sample.read.latency_sum_ns - (self.awake_ns or 0) for read in reads]
+            yield FoundState(
+                state,
+                entered.get(state.number),
+                seen.get(state.number),
+                median(exits_ns) if exits_ns and self.awake_ns is not None else None,
+                work.part("", idle).mean_w if idle and work.meter else None,
+            )
+        yield from unexplained
+
+    def verdicts(self) -> Iterator[Verdict]:
+        """Each step of the staircase, declared states without one, settings that were refused."""
+        steps = [state for state in self.states if state.level is not None]
+        if not self.autonomous:
+            yield Verdict("Power states: n/a (nothing was measured).", "fail")
+            return
+        longest = format_duration(self.conditions.longest_ns)
+        if not steps:
+            yield Verdict(
+                f"An idle drive answers as fast as a busy one, after idle times of up to {longest}."
+            )
+        for state in steps:
+            yield _step_verdict(state)
+        for state in self.states:
+            entered = state.entered_ns
+            if entered is not None and state.level is None and entered <= self.conditions.longest_ns:
+                yield Verdict(
+                    f"{_name(state)} is to be entered after {_idle_text(entered)} without I/O; the "
+                    "latency shows no step there."
+                )
+        refused = [one.refused for one in self.run.manifest.power_states if one.refused]
+        yield from (Verdict(f"Not set: {reason}.") for reason in dict.fromkeys(refused))
+
+    def staircase(self) -> Page:
+        """The latency of the first read over the idle time before it."""
+        name = PlotName("pstates-staircase", "Plot X-PST-1", "Latency of the First Read v Idle Time")
+        if not self.autonomous:
+            return page_of(name, absent="no idle time was measured")
+        shown = self._points_table()
+        awake = _ms(self.awake_ns)
+        rule = Verdict(
+            f"A drive that is awake takes {awake} ms. Levels: of the medians, as rates are cut elsewhere. "
+            f"{RULE} The confidence of a step is the share of 100 resamples of the reads in which it is "
+            "found, to a point of the grid."
+        )
+        return page(name, self._figure(name, shown), self._levels_table(), rule, shown)
+
+    def _points_table(self) -> Table:
+        awake = {point.planned_ns: cells.latency(point.median_ns) for point in self.always_on}
+        return rows_table(
+            "pstates-staircase-points",
+            "Latency of the first read after an idle time: medians",
+            "Idle time (s):0 | Transitions on (ms) | Transitions off (ms) | Shortest (ms) | Longest (ms) | "
+            "Reads",
+            (
+                (
+                    Cell(f"{point.idle_ns / NS_PER_S:.4g}", point.idle_ns / NS_PER_S),
+                    cells.latency(point.median_ns),
+                    awake.get(point.planned_ns, cells.missing("not measured")),
+                    cells.latency(min(point.latencies_ns)),
+                    cells.latency(max(point.latencies_ns)),
+                    cells.count(len(point.latencies_ns)),
+                )
+                for point in self.autonomous
+            ),
+        )
+
+    def _levels_table(self) -> Table:
+        return rows_table(
+            "pstates-staircase-levels",
+            "Levels of the staircase",
+            "Begins:<0 | Latency (ms) | Longer than awake (ms) | 95 % from (ms) | to (ms) | "
+            "Confidence of the step (%)",
+            (
+                (
+                    _entry_text(level),
+                    cells.latency(level.latency_ns),
+                    *map(_difference, (level.exit_ns, level.exit_from_ns, level.exit_to_ns)),
+                    cells.percent(100 * level.confidence, 0),
+                )
+                for level in self.levels
+            ),
+        )
+
+    def _figure(self, name: PlotName, shown: Table) -> Figure | None:
+        if not values_of(shown):
+            return None
+        series = line_series(shown)[: 2 if self.always_on else 1]
+        plot = Plot(
+            x=ticks.log_axis("Idle time (s)", [point.idle_ns / NS_PER_S for point in self.autonomous]),
+            y=lambda values: ticks.log_axis("First read (ms)", values),
+            series=series,
+            alt="{rows} idle times, from {low} to {high} ms.",
+            decimals=None,
+            height_px=300,
+        )
+        return plot.over(name, shown)
+
+    def states_page(self) -> Page:
+        """States as the drive declares them, beside what was measured."""
+        name = PlotName("pstates-states", "Table X-PST-2", "States, Declared and Measured")
+        autonomous = self.set(PowerMode.AUTONOMOUS)
+        source = (
+            None
+            if autonomous is None or not autonomous.source
+            else Verdict(f"Declared: {autonomous.source}. Processors: {autonomous.processors}.")
+        )
+        note = (
+            f"A step of less than {100 * LEAST_CHANGE:g} % of the latency before it is not told from noise. "
+            "Commanded: feature 02h, then idle time, then a read. Declared latencies are maxima. Power: mean "
+            "of the idle times in the commanded state."
+        )
+        shown = rows_table(
+            "pstates-states-table", name.title, _STATE_HEADS, map(_state_row, self.states), note=note
+        )
+        return page(name, source, shown, *self.verdicts())
+
+    def measures(self) -> Iterator[Measured]:
+        """Of each state that is left by a read; a state of the awake drive has no exit."""
+        for state in self.states:
+            if state.declared is not None and not state.declared.operational:
+                subject = Subject(_name(state))
+                yield from (measure.of(state, subject) for measure in _MEASURES)
+
+    def test_rows(self) -> Rows:
+        """The test's part of the header."""
+        conditions = self.conditions
+        return stimulus_rows(
+            self.run,
+            (
+                "Test Stimulus",
+                f"single RND {format_block_size(conditions.block_size_bytes)} R after idle times",
+            ),
+            ("Idle times", f"{_idle_text(conditions.shortest_ns)} to {_idle_text(conditions.longest_ns)}"),
+            ("Reads", f"{conditions.repeats} after each, {conditions.least_repeats} after the longest"),
+            ("TOIO - TC/QD", "TC 1 / QD 1"),
+            ("Order", "random"),
+            ("Without transitions", f"{conditions.least_repeats} reads after each"),
+            (
+                "Commanded states",
+                f"{conditions.repeats} times each, for {format_duration(conditions.settle_ns)}",
+            ),
+            ("Steady State", NO_STEADY_STATE),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        return {
+            "awake_ms": in_ms(self.awake_ns),
+            "staircase": [
+                {
+                    "idle_s": point.idle_ns / NS_PER_S,
+                    "median_ms": point.median_ns / NS_PER_MS,
+                    "reads": len(point.latencies_ns),
+                }
+                for point in self.autonomous
+            ],
+            "states": [state.figures() for state in self.states],
+        }
 
 
 def points_of(steps: Sequence[StepRecord], per_decade: int) -> tuple[IdlePoint, ...]:
@@ -188,53 +406,6 @@ def _resampled(
     return starts, latencies
 
 
-def states_run(run: Run) -> StatesRun:
-    """The results, from the samples in the record."""
-    asked = run.conditions(PowerStateConditions)
-    autonomous, always_on = (
-        points_of(run.phase(Phase.WAIT_STATE, number=number), asked.per_decade)
-        for number in (AUTONOMOUS, ALWAYS_ON)
-    )
-    awake_ns = _pooled(always_on, 0, len(always_on)) if always_on else None
-    levels = levels_of(autonomous, awake_ns, asked.seed)
-    if awake_ns is None and levels:
-        awake_ns = levels[0].latency_ns
-    found = StatesRun(run, asked, autonomous, always_on, levels, awake_ns, ())
-    return replace(found, states=tuple(_states(found)))
-
-
-def _states(found: StatesRun) -> Iterator[FoundState]:
-    """Each declared state, then each level that no declared state explains."""
-    autonomous = found.set(PowerMode.AUTONOMOUS)
-    states = () if autonomous is None else autonomous.states
-    setting = None if autonomous is None else autonomous.setting
-    expected = entries(states, setting.table, setting.state) if setting and setting.autonomous else []
-    entered = {state.number: at_ns for state, at_ns in expected}
-    seen: dict[int, LatencyLevel] = {}
-    unexplained = []
-    for level in found.levels:
-        if not found.awake_ns or level.exit_ns <= LEAST_CHANGE * found.awake_ns:
-            continue
-        number = min(entered, key=lambda one: _decades_apart(level, entered[one]), default=None)
-        near = number is not None and _decades_apart(level, entered[number]) <= 1 / found.asked.per_decade
-        if number is not None and near and number not in seen:
-            seen[number] = level
-        else:
-            unexplained.append(FoundState(None, None, level, None, None))
-    work = DriveWork(found.run)
-    for state in states:
-        idle, reads = _commanded(found.run, state.number)
-        exits_ns = [read.sample.read.latency_sum_ns - (found.awake_ns or 0) for read in reads]
-        yield FoundState(
-            state,
-            entered.get(state.number),
-            seen.get(state.number),
-            median(exits_ns) if exits_ns and found.awake_ns is not None else None,
-            work.part("", idle).mean_w if idle and work.meter else None,
-        )
-    yield from unexplained
-
-
 def _commanded(run: Run, number: int) -> tuple[list[StepRecord], list[StepRecord]]:
     """Idle times in a commanded state, and the reads after them."""
     steps = [
@@ -260,38 +431,19 @@ _UNSEEN: Final = "no step seen"
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    found = states_run(run)
+    found = StatesReport.of(run)
     return ReportContent(
-        verdicts=tuple(_verdicts(found)),
-        measures=tuple(_measures(found)),
-        sections=methodology(run, "Power States", _test_rows(found), lambda: _pages(found)),
-        figures=lambda: _key_numbers(found),
+        verdicts=tuple(found.verdicts()),
+        measures=tuple(found.measures()),
+        sections=methodology(
+            run, "Power States", found.test_rows(), lambda: (found.staircase(), found.states_page())
+        ),
+        figures=found.figures,
     )
 
 
 def _name(state: FoundState) -> str:
     return "none declared" if state.declared is None else f"PS{state.declared.number}"
-
-
-def _verdicts(found: StatesRun) -> Iterator[Verdict]:
-    steps = [state for state in found.states if state.level is not None]
-    if not found.autonomous:
-        yield Verdict("Power states: n/a (nothing was measured).", "fail")
-        return
-    longest = format_duration(found.asked.longest_ns)
-    if not steps:
-        yield Verdict(f"An idle drive answers as fast as a busy one, after idle times of up to {longest}.")
-    for state in steps:
-        yield _step_verdict(state)
-    for state in found.states:
-        entered = state.entered_ns
-        if entered is not None and state.level is None and entered <= found.asked.longest_ns:
-            yield Verdict(
-                f"{_name(state)} is to be entered after {_idle_text(entered)} without I/O; the "
-                "latency shows no step there."
-            )
-    refused = [one.refused for one in found.run.manifest.power_states if one.refused]
-    yield from (Verdict(f"Not set: {reason}.") for reason in dict.fromkeys(refused))
 
 
 def _step_verdict(state: FoundState) -> Verdict:
@@ -324,98 +476,8 @@ def _idle_text(time_ns: float) -> str:
     return f"{format_latency_ms(time_ns)} ms" if time_ns < NS_PER_S else format_duration(round(time_ns))
 
 
-def _pages(found: StatesRun) -> tuple[Page, ...]:
-    return _staircase_page(found), _states_page(found)
-
-
-def _staircase_page(found: StatesRun) -> Page:
-    name = PlotName("pstates-staircase", "Plot X-PST-1", "Latency of the First Read v Idle Time")
-    if not found.autonomous:
-        return page_of(name, absent="no idle time was measured")
-    shown = _points_table(found)
-    awake = _ms(found.awake_ns)
-    rule = Verdict(
-        f"A drive that is awake takes {awake} ms. Levels: of the medians, as rates are cut elsewhere. {RULE} "
-        f"The confidence of a step is the share of 100 resamples of the reads in which it is found, to a "
-        "point of the grid."
-    )
-    return page(name, _figure(found, name, shown), _levels_table(found), rule, shown)
-
-
-def _points_table(found: StatesRun) -> Table:
-    awake = {point.planned_ns: cells.latency(point.median_ns) for point in found.always_on}
-    return rows_table(
-        "pstates-staircase-points",
-        "Latency of the first read after an idle time: medians",
-        "Idle time (s):0 | Transitions on (ms) | Transitions off (ms) | Shortest (ms) | Longest (ms) | Reads",
-        (
-            (
-                Cell(f"{point.idle_ns / NS_PER_S:.4g}", point.idle_ns / NS_PER_S),
-                cells.latency(point.median_ns),
-                awake.get(point.planned_ns, cells.missing("not measured")),
-                cells.latency(min(point.latencies_ns)),
-                cells.latency(max(point.latencies_ns)),
-                cells.count(len(point.latencies_ns)),
-            )
-            for point in found.autonomous
-        ),
-    )
-
-
-def _figure(found: StatesRun, name: PlotName, shown: Table) -> Figure | None:
-    if not values_of(shown):
-        return None
-    series = line_series(shown)[: 2 if found.always_on else 1]
-    plot = Plot(
-        x=ticks.log_axis("Idle time (s)", [point.idle_ns / NS_PER_S for point in found.autonomous]),
-        y=lambda values: ticks.log_axis("First read (ms)", values),
-        series=series,
-        alt="{rows} idle times, from {low} to {high} ms.",
-        decimals=None,
-        height_px=300,
-    )
-    return plot.over(name, shown)
-
-
-def _levels_table(found: StatesRun) -> Table:
-    return rows_table(
-        "pstates-staircase-levels",
-        "Levels of the staircase",
-        "Begins:<0 | Latency (ms) | Longer than awake (ms) | 95 % from (ms) | to (ms) | "
-        "Confidence of the step (%)",
-        (
-            (
-                _entry_text(level),
-                cells.latency(level.latency_ns),
-                *map(_difference, (level.exit_ns, level.exit_from_ns, level.exit_to_ns)),
-                cells.percent(100 * level.confidence, 0),
-            )
-            for level in found.levels
-        ),
-    )
-
-
 def _difference(time_ns: float) -> Cell:
     return cells.number(time_ns / NS_PER_MS, 3)
-
-
-def _states_page(found: StatesRun) -> Page:
-    name = PlotName("pstates-states", "Table X-PST-2", "States, Declared and Measured")
-    autonomous = found.set(PowerMode.AUTONOMOUS)
-    source = (
-        None
-        if autonomous is None or not autonomous.source
-        else Verdict(f"Declared: {autonomous.source}. Processors: {autonomous.processors}.")
-    )
-    note = (
-        f"A step of less than {100 * LEAST_CHANGE:g} % of the latency before it is not told from noise. "
-        "Commanded: feature 02h, then idle time, then a read. Declared latencies are maxima. Power: mean of "
-        "the idle times in the commanded state."
-    )
-    shown = rows_table(
-        "pstates-states-table", name.title, _STATE_HEADS, map(_state_row, found.states), note=note
-    )
-    return page(name, source, shown, *_verdicts(found))
 
 
 _STATE_HEADS: Final = (
@@ -469,61 +531,3 @@ _MEASURES: Final[tuple[Measure[FoundState], ...]] = (
         absent=_UNSEEN,
     ),
 )
-
-
-def _measures(found: StatesRun) -> Iterator[Measured]:
-    """Of each state that idle time leads to, or that is commanded; a state of the awake drive has no exit."""
-    for state in found.states:
-        if state.declared is not None and not state.declared.operational:
-            subject = Subject(_name(state))
-            yield from (measure.of(state, subject) for measure in _MEASURES)
-
-
-def _test_rows(found: StatesRun) -> Rows:
-    asked = found.asked
-    return stimulus_rows(
-        found.run,
-        ("Test Stimulus", f"single RND {format_block_size(asked.block_size_bytes)} R after idle times"),
-        ("Idle times", f"{_idle_text(asked.shortest_ns)} to {_idle_text(asked.longest_ns)}"),
-        ("Reads", f"{asked.repeats} after each, {asked.least_repeats} after the longest"),
-        ("TOIO - TC/QD", "TC 1 / QD 1"),
-        ("Order", "random"),
-        ("Without transitions", f"{asked.least_repeats} reads after each"),
-        ("Commanded states", f"{asked.repeats} times each, for {format_duration(asked.settle_ns)}"),
-        ("Steady State", NO_STEADY_STATE),
-    )
-
-
-def _key_numbers(found: StatesRun) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
-    return {
-        "awake_ms": None if found.awake_ns is None else found.awake_ns / NS_PER_MS,
-        "staircase": [
-            {
-                "idle_s": point.idle_ns / NS_PER_S,
-                "median_ms": point.median_ns / NS_PER_MS,
-                "reads": len(point.latencies_ns),
-            }
-            for point in found.autonomous
-        ],
-        "states": [
-            {
-                "state": None if state.declared is None else state.declared.number,
-                "entered_after_declared_s": None if state.entered_ns is None else state.entered_ns / NS_PER_S,
-                "entered_after_s": None
-                if state.level is None
-                else [
-                    None if state.level.not_after_ns is None else state.level.not_after_ns / NS_PER_S,
-                    state.level.after_ns / NS_PER_S,
-                ],
-                "confidence": None if state.level is None else state.level.confidence,
-                "exit_ms": None if state.level is None else state.level.exit_ns / NS_PER_MS,
-                "exit_commanded_ms": None if state.commanded_ns is None else state.commanded_ns / NS_PER_MS,
-                "exit_declared_ms": None
-                if state.declared is None or state.declared.exit_ns is None
-                else state.declared.exit_ns / NS_PER_MS,
-                "power_w": state.power_w,
-            }
-            for state in found.states
-        ],
-    }

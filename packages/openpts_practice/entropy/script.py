@@ -63,13 +63,14 @@ def script(conditions: EntropyConditions, user_capacity_bytes: int) -> Script:
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
     amount_bytes = round(conditions.precondition_passes * user_capacity_bytes)
-    for sweep, order in ((SEQUENTIAL, AccessPattern.SEQUENTIAL), (RANDOM, AccessPattern.RANDOM)):
+    for sweep, pattern in ((SEQUENTIAL, AccessPattern.SEQUENTIAL), (RANDOM, AccessPattern.RANDOM)):
         # a drive that was written to: LSI-GEN-02
         if amount_bytes:
-            used = Step.of(_writes(conditions, order, conditions.data), ByteAmount(amount_bytes))
+            used = Step.of(_writes(conditions, pattern, conditions.data), ByteAmount(amount_bytes))
             yield Apply(Phase.CONDITIONING, sweep, (used,))
         levels = [
-            _writes(conditions, order, ReducibleData(entropy_pct)) for entropy_pct in conditions.entropies_pct
+            _writes(conditions, pattern, ReducibleData(entropy_pct))
+            for entropy_pct in conditions.entropies_pct
         ]
         yield from _sweep(conditions, sweep, levels)
     mixes = [_random(conditions, write_pct, conditions.data) for write_pct in conditions.write_pcts]
@@ -89,10 +90,10 @@ def _sweep(conditions: EntropyConditions, number: int, levels: Sequence[Stimulus
         yield Apply(Phase.SWEEP, number, (Step.of(level, length),))
 
 
-def _writes(conditions: EntropyConditions, order: AccessPattern, data: DataPattern) -> Stimulus:
-    if order is AccessPattern.RANDOM:
+def _writes(conditions: EntropyConditions, pattern: AccessPattern, data: DataPattern) -> Stimulus:
+    if pattern is AccessPattern.RANDOM:
         return _random(conditions, 100, data)
-    writes = simple_workload("seq", order, conditions.sequential_block_size_bytes, 0)
+    writes = simple_workload("seq", pattern, conditions.sequential_block_size_bytes, 0)
     return writes.stimulus(
         tc=conditions.sequential_tc,
         qd=conditions.sequential_qd,

@@ -124,8 +124,8 @@ def _pieces(
     covered = conditions.active_range
     share = (covered.end_pct - covered.start_pct) / 100
     amount_bytes = capacity_bytes if share == 1 else int(capacity_bytes * share) // _PAGE_BYTES * _PAGE_BYTES
-    order = simple_workload("cycle", AccessPattern.SEQUENTIAL, conditions.block_size_bytes, read_pct)
-    stimulus = order.stimulus(tc=conditions.tc, qd=conditions.qd, active_range=covered, data=data)
+    workload = simple_workload("cycle", AccessPattern.SEQUENTIAL, conditions.block_size_bytes, read_pct)
+    stimulus = workload.stimulus(tc=conditions.tc, qd=conditions.qd, active_range=covered, data=data)
     for done_bytes in range(0, amount_bytes, _PIECE_BYTES):
         yield Step.of(stimulus, ByteAmount(min(_PIECE_BYTES, amount_bytes - done_bytes)))
 

@@ -1,7 +1,7 @@
 """The report of response times under load, with the map of read rate by write rate."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 from typing import Any, Final
@@ -14,18 +14,18 @@ from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, MRT
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_block_size, format_duration, format_latency_ms, in_ms
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample, StepState
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Col, Plot, PlotName, grid, heat_map, page, table
 from openpts_pages.measure import Measure, Measured, Subject
 from openpts_pages.model import Cell, Column, Page, PlotRule, Series, Table, Verdict
 from openpts_practice.qos import Limit, Operation, QosConditions, mix_text
-from openpts_practice.qos.points import Point
-from openpts_practice.qos.results import Mix, QosRun, Search, contour, qos_run
+from openpts_practice.qos.points import Point, bracket_of, points_of
+from openpts_practice.qos.results import Mix, Search, contour
 from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
+from openpts_pts.shared.tracking import TrackedPhase
 
 PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
-_TITLE: Final = "Response Times under Load"
 _DONE_NOTE: Final = (
     "Done: per cent of the I/Os offered that were done, of reads or writes whichever is less. Percentiles of "
     "a load that is not carried are those of the I/Os that were done; they grow with the time measured."
@@ -52,41 +52,88 @@ def percentile_cell(point: Point, operation: Operation, percentile: float) -> Ce
     return cells.latency(value_ns)
 
 
-class _Pages(Struct, frozen=True):
-    """The pages of a run, a method for each."""
+class QosReport(Struct, frozen=True):
+    """What a run measured, a method for each page; ``pairs`` are by per cent of the two peaks."""
 
-    qos: QosRun
+    run: Run
+    conditions: QosConditions
+    preparation: TrackedPhase
+    peaks: Mapping[int, Sample]
+    pairs: Mapping[tuple[float, float], Point]
+    mixes: tuple[Mix, ...]
+
+    @classmethod
+    def of(cls, run: Run) -> "QosReport":
+        """The results of a run, from the samples in its record."""
+        conditions = run.conditions(QosConditions)
+        measured = [
+            step.sample for step in run.phase(Phase.PROFILE) if step.sample.state is StepState.COMPLETE
+        ]
+        peaks = {round(one.step.stimuli[0].read_pct): one for one in measured}
+        swept = [step.sample for step in run.phase(Phase.SWEEP) if step.sample.state is StepState.COMPLETE]
+        pairs = [points_of([sample])[0] for sample in swept]
+        mixes = [
+            Mix(
+                read_pct,
+                peaks[read_pct].iops if read_pct in peaks else None,
+                points_of(step.sample for step in run.phase(Phase.LOAD) if step.place.number == number),
+            )
+            for number, read_pct in enumerate(conditions.mixes_read_pct, start=1)
+        ]
+        return cls(
+            run=run,
+            conditions=conditions,
+            preparation=TrackedPhase.of(run, "Preparation"),
+            peaks=peaks,
+            pairs={
+                (
+                    _share_pct(point.reads_per_s, peaks[100], conditions),
+                    _share_pct(point.writes_per_s, peaks[0], conditions),
+                ): point
+                for point in pairs
+            },
+            mixes=tuple(mixes),
+        )
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        """Of each mix and each limit that it has operations for."""
+        return tuple(
+            Search(mix, limit, bracket_of(mix.points, limit, self.conditions), self.conditions.late_pct)
+            for mix in self.mixes
+            for limit in self.conditions.limits_of(mix.read_pct)
+        )
 
     @property
     def percentiles(self) -> tuple[float, ...]:
         """The percentiles that are always shown, and those of the limits."""
-        return tuple(sorted({*PERCENTILES, *(limit.percentile for limit in self.qos.conditions.limits)}))
+        return tuple(sorted({*PERCENTILES, *(limit.percentile for limit in self.conditions.limits)}))
 
-    def all(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[Page]:
         """In their order."""
-        qos, numbers = self.qos, count(1)
+        numbers = count(1)
         number = f"Plot X-QOS-{next(numbers)}"
         name = PlotName("qos-writes", number, "Preparation: Random Writes until Steady")
-        yield state_page(qos.run, "Purge and Pre-conditioning")
-        yield qos.preparation.over_rounds(name)
+        yield state_page(self.run, "Purge and Pre-conditioning")
+        yield self.preparation.over_rounds(name)
         yield self.highest()
-        for mix in qos.mixes:
+        for mix in self.mixes:
             yield self.curve(mix, numbers)
-        if not qos.pairs:
+        if not self.pairs:
             yield nothing_page("qos-map", "Map of Read Rate by Write Rate", "no pair was measured")
             return
         by_figure: dict[str, list[Limit]] = {}
-        for limit in qos.conditions.limits:
+        for limit in self.conditions.limits:
             by_figure.setdefault(limit.figure, []).append(limit)
         done = self._map_table("qos-map-done", "I/Os done (%)", self._done)
         for limits in by_figure.values():
             yield self.heat(limits, done, next(numbers))
-        yield self.pairs(done)
+        yield self.pairs_page(done)
 
     def _done(self, point: Point) -> Cell:
         """Per cent of the I/Os offered that were done."""
         note = "limited by the host" if point.is_limited_by_host else ""
-        tone = "" if point.is_carried(self.qos.conditions.late_pct) else "fail"
+        tone = "" if point.is_carried(self.conditions.late_pct) else "fail"
         return cells.number(point.done_pct, 1, note=note, tone=tone)
 
     def _percentile_columns(self, operations: Sequence[Operation]) -> list[Col[Point]]:
@@ -114,27 +161,27 @@ class _Pages(Struct, frozen=True):
             shown,
             done.id,
             (self._peak_axis(Operation.WRITE), self._peak_axis(Operation.READ)),
-            " ".join((f"{len(self.qos.pairs)} pairs of rates.", *(verdict.text for verdict in verdicts))),
+            " ".join((f"{len(self.pairs)} pairs of rates.", *(verdict.text for verdict in verdicts))),
             contour_id=lines.id if lines.rows else "",
             height_px=_HEAT_PX,
         )
-        words = Verdict(
+        text = Verdict(
             "Each cell: the percentile in ms, and below it the per cent of the I/Os offered that were done. "
             "A response time counts from the moment for which the I/O was planned."
         )
-        return page(name, plot, words, *verdicts, lines if lines.rows else None, shown)
+        return page(name, plot, text, *verdicts, lines if lines.rows else None, shown)
 
     def _peak_axis(self, operation: Operation) -> str:
-        peak = self.qos.peaks.get(100 if operation is Operation.READ else 0)
+        peak = self.peaks.get(100 if operation is Operation.READ else 0)
         of = "" if peak is None else f" of {peak.iops:,.0f} IOPS"
         return f"{operation.plural.capitalize()} offered (%{of})"
 
     def _map_table(self, table_id: str, title: str, to_cell: Callable[[Point], Cell]) -> Table:
         """Read rates from the highest down, write rates from the least on, as on a map."""
-        loads = sorted(self.qos.conditions.loads_pct)
+        loads = sorted(self.conditions.loads_pct)
 
         def cell(reads_pct: float, writes_pct: float) -> Cell:
-            point = self.qos.pairs.get((reads_pct, writes_pct))
+            point = self.pairs.get((reads_pct, writes_pct))
             return cells.missing("not measured") if point is None else to_cell(point)
 
         return grid(
@@ -149,13 +196,13 @@ class _Pages(Struct, frozen=True):
 
     def _contours(self, table_id: str, limits: Sequence[Limit]) -> Table:
         """The points of each contour: where it crosses a rate of the map."""
-        qos, loads = self.qos, sorted(self.qos.conditions.loads_pct)
+        loads = sorted(self.conditions.loads_pct)
 
         def value(limit: Limit, point: Point | None) -> float | None:
             """The limit's percentile, ns; infinity where the drive carries less."""
             if point is None:
                 return None
-            if not point.is_carried(qos.conditions.late_pct):
+            if not point.is_carried(self.conditions.late_pct):
                 return math.inf
             return point.percentile_ns(limit.operation, limit.percentile)
 
@@ -166,12 +213,12 @@ class _Pages(Struct, frozen=True):
 
         points: list[_Crossing] = []
         for limit in limits:
-            values = [[value(limit, qos.pairs.get((reads, writes))) for writes in loads] for reads in loads]
+            values = [[value(limit, self.pairs.get((reads, writes))) for writes in loads] for reads in loads]
             for line, places in enumerate(contour(values, limit.latency_ns), start=1):
                 points += [(limit, line, between(column), between(row)) for column, row in places]
 
         def rate(label: str, at: int, mix: int) -> Col[_Crossing]:
-            peak = qos.peaks.get(mix)
+            peak = self.peaks.get(mix)
 
             def cell(one: _Crossing) -> Cell:
                 return cells.number_or("no peak", None if peak is None else one[2:][at] / 100 * peak.iops, 1)
@@ -192,7 +239,7 @@ class _Pages(Struct, frozen=True):
 
     def _contour_verdicts(self, limits: Sequence[Limit]) -> Iterator[Verdict]:
         """How many pairs keep each limit."""
-        points, late_pct = self.qos.pairs.values(), self.qos.conditions.late_pct
+        points, late_pct = self.pairs.values(), self.conditions.late_pct
         hosts = sum(point.is_limited_by_host for point in points)
         host = f"; the host limited {hosts}, whose response times are not the drive's alone" if hosts else ""
         refused = sum(not point.is_carried(late_pct) for point in points)
@@ -205,9 +252,9 @@ class _Pages(Struct, frozen=True):
                 "fail" if hosts else "info",
             )
 
-    def pairs(self, done: Table) -> Page:
+    def pairs_page(self, done: Table) -> Page:
         """All pairs, from the first that was measured on."""
-        pairs = self.qos.pairs
+        pairs = self.pairs
         rates = {point: pair for pair, point in pairs.items()}
         numbers = {point: number for number, point in enumerate(pairs.values(), start=1)}
         columns: list[Col[Point]] = [
@@ -223,30 +270,30 @@ class _Pages(Struct, frozen=True):
             pairs.values(),
             note=_DONE_NOTE,
         )
-        order = Verdict(
+        sequence = Verdict(
             "Pairs were measured in an order drawn from the seed, each after "
-            f"{self.qos.conditions.settle_ns / 1e9:g} s at its rates that do not count: a drift of the drive "
+            f"{self.conditions.settle_ns / 1e9:g} s at its rates that do not count: a drift of the drive "
             "is spread over the map, not mistaken for an effect of the load."
         )
-        return Page("qos-pairs", "Pairs of the Map", (order, done, shown), mandatory=True)
+        return Page("qos-pairs", "Pairs of the Map", (sequence, done, shown), mandatory=True)
 
     def highest(self) -> Page:
         """The highest load of each mix that keeps each limit, with the load above it that does not."""
-        conditions = self.qos.conditions
+        conditions = self.conditions
         columns: list[Col[Search]] = [
-            Col("Highest load that keeps it (IOPS)", _highest_cell),
-            Col("% of the peak", _share_of_peak),
-            Col("Percentile there (ms)", lambda one: _at(one, one.bracket.kept)),
-            Col("Next load, breaks it (IOPS)", _broken),
-            Col("Percentile there (ms)", lambda one: _at(one, one.bracket.broken)),
-            Col("Measured (times)", _times),
+            Col("Highest load that keeps it (IOPS)", Search.highest_cell),
+            Col("% of the peak", lambda one: one.share_cell),
+            Col("Percentile there (ms)", lambda one: one.percentile_cell(one.bracket.kept)),
+            Col("Next load, breaks it (IOPS)", lambda one: one.broken_cell),
+            Col("Percentile there (ms)", lambda one: one.percentile_cell(one.bracket.broken)),
+            Col("Measured (times)", lambda one: one.times_cell),
         ]
         shown = table(
             "qos-highest-table",
             "Highest load that keeps a limit",
             Col("Mix (R/W %), limit", lambda one: Cell(one.name), align="left", width=2.2),
             columns,
-            self.qos.searches,
+            self.searches,
             note="Percentile: of all measurements of the load together, below it the lowest and the highest "
             "of a single one.",
         )
@@ -260,7 +307,7 @@ class _Pages(Struct, frozen=True):
         return Page(
             "qos-highest",
             "Highest Load That Keeps a Limit",
-            (*_search_verdicts(self.qos), rule, shown, _peaks_table(self.qos)),
+            (*self.search_verdicts(), rule, shown, self._peaks_table()),
             mandatory=True,
         )
 
@@ -293,7 +340,7 @@ class _Pages(Struct, frozen=True):
         return Page(page_id, title, (*figures, shown), mandatory=True)
 
     def _plot(self, mix: Mix, operation: Operation, first: int) -> Plot:
-        percentiles, conditions = self.percentiles, self.qos.conditions
+        percentiles, conditions = self.percentiles, self.conditions
         slowest_ns = max(
             (
                 one.percentile_ns(operation, percentile) or 0
@@ -326,91 +373,119 @@ class _Pages(Struct, frozen=True):
             height_px=_CURVE_PX,
         )
 
+    def search_verdicts(self) -> Iterator[Verdict]:
+        """What was found of each mix and limit, in a sentence."""
+        for search in self.searches:
+            kept, broken = search.bracket.kept, search.bracket.broken
+            if kept is None or broken is None:
+                yield Verdict(f"{search.name}: {search.absence}.", "info" if search.is_judged else "fail")
+                continue
+            share_pct = search.mix.share_pct(kept.ios_per_s)
+            share = "" if share_pct is None else f" ({share_pct:.1f} % of the peak)"
+            doubt = search.doubt(self.conditions)
+            yield Verdict(
+                f"{search.name}: kept up to {kept.ios_per_s:,.1f} IOPS{share}, broken at "
+                f"{broken.ios_per_s:,.1f} IOPS{f'; {doubt}' if doubt else ''}.",
+                "fail" if doubt else "info",
+            )
+
+    def _peaks_table(self) -> Table:
+        peaks, conditions = self.peaks, self.conditions
+        columns = [metric.column(peaks.__getitem__) for metric in (IOPS, ART, MRT)]
+        return table(
+            "qos-peaks",
+            f"Peaks: closed loop, TC {conditions.tc} / QD {conditions.qd}",
+            Col("Mix (R/W %)", lambda mix: Cell(mix_text(mix)), align="left"),
+            columns,
+            peaks,
+            note="The loads of the test are shares of these.",
+        )
+
+    def measures(self) -> tuple[Measured, ...]:
+        """The highest load of each search, and the peaks."""
+        steady = "reached" if self.preparation.results.steady else "not reached"
+        peaks = (
+            _PEAK.of(self.peaks.get(mix), Subject(name, key, steady=steady))
+            for mix, name, key in ((100, "reads", "reads"), (0, "writes", "writes"))
+        )
+        searches = (_HIGHEST.of(search, Subject(search.name, steady=steady)) for search in self.searches)
+        return (*searches, *peaks)
+
+    def curves(self) -> Iterator[Curve]:
+        """Each percentile of reads and writes over the load of each mix."""
+        for mix in self.mixes:
+            for operation in Operation:
+                for percentile in PERCENTILES:
+                    found = [
+                        (point.ios_per_s, value_ns / NS_PER_MS)
+                        for point in mix.points
+                        if (value_ns := point.percentile_ns(operation, percentile)) is not None
+                    ]
+                    if found:
+                        figure = f"p{percentile:g} of {operation.plural}"
+                        yield Curve(
+                            f"{mix} {figure}",
+                            f"R/W {mix}: {figure} v Load",
+                            "Response time (ms) at the load offered",
+                            OVER_IOPS,
+                            partial(ticks.log_axis, "Response time (ms)"),
+                            tuple(found),
+                            lambda value_ms: cells.latency(value_ms * NS_PER_MS),
+                        )
+
+    def test_rows(self) -> Rows:
+        """The test's part of the header."""
+        conditions = self.conditions
+        size, loads = format_block_size(conditions.block_size_bytes), conditions.loads_pct
+        arrivals = {"poisson": "Poisson", "fixed": "fixed rate"}[conditions.arrivals]
+        return stimulus_rows(
+            self.run,
+            ("Test Stimulus 1", f"RND {size} R, RND {size} W"),
+            ("TOIO - TC/QD", f"{demand_text(conditions.tc, conditions.qd)} each"),
+            ("Arrivals", arrivals),
+            ("Loads", f"{min(loads):g} to {max(loads):g} % of the peaks"),
+            ("Duration", f"{format_duration(conditions.minute_ns)} each"),
+            ("Mixes (R/W %)", ", ".join(map(mix_text, conditions.mixes_read_pct))),
+            ("Limits", f"{len(conditions.limits)}, see pages"),
+            ("Steady State", "reached" if self.preparation.results.steady else "not reached"),
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Key numbers, JSON-ready."""
+        conditions = self.conditions
+        return {
+            "peaks_iops": {mix_text(mix): sample.iops for mix, sample in self.peaks.items()},
+            "highest_loads": [
+                {
+                    "read_pct": search.mix.read_pct,
+                    "limit": str(search.limit),
+                    "kept_iops": _load(search.bracket.kept),
+                    "broken_iops": _load(search.bracket.broken),
+                    "reached": search.bracket.is_reached,
+                    "absence": search.absence or None,
+                    "doubt": search.doubt(conditions) or None,
+                }
+                for search in self.searches
+            ],
+            "loads": [
+                {"read_pct": mix.read_pct, **_of_point(point, conditions)}
+                for mix in self.mixes
+                for point in mix.points
+            ],
+            "map": [
+                {"reads_pct": reads_pct, "writes_pct": writes_pct, **_of_point(point, conditions)}
+                for (reads_pct, writes_pct), point in self.pairs.items()
+            ],
+        }
+
 
 def _rule_text(limit: Limit) -> str:
     return f"{percentile_text(limit.percentile)} limit {format_latency_ms(limit.latency_ns)}"
 
 
-def _search_verdicts(measured: QosRun) -> Iterator[Verdict]:
-    """What was found of each mix and limit, in a sentence."""
-    for search in measured.searches:
-        kept, broken = search.bracket.kept, search.bracket.broken
-        if kept is None or broken is None:
-            yield Verdict(f"{search.name}: {search.absence}.", "info" if search.is_judged else "fail")
-            continue
-        share_pct = search.mix.share_pct(kept.ios_per_s)
-        share = "" if share_pct is None else f" ({share_pct:.1f} % of the peak)"
-        doubt = search.doubt(measured.conditions)
-        yield Verdict(
-            f"{search.name}: kept up to {kept.ios_per_s:,.1f} IOPS{share}, broken at {broken.ios_per_s:,.1f} "
-            f"IOPS{f'; {doubt}' if doubt else ''}.",
-            "fail" if doubt else "info",
-        )
-
-
-def _highest_cell(search: Search) -> Cell:
-    kept = search.bracket.kept
-    if kept is None or not search.bracket.is_reached:
-        return cells.missing(search.absence)
-    return cells.number(kept.ios_per_s, 1)
-
-
-def _share_of_peak(search: Search) -> Cell:
-    kept = search.bracket.kept
-    share_pct = None if kept is None else search.mix.share_pct(kept.ios_per_s)
-    return cells.number_or("no load keeps it" if kept is None else "no peak", share_pct, 1)
-
-
-def _broken(search: Search) -> Cell:
-    broken = search.bracket.broken
-    if broken is None:
-        return cells.none()
-    return cells.number(broken.ios_per_s, 1) if search.is_judged else cells.missing("too few I/Os")
-
-
-def _at(search: Search, point: Point | None) -> Cell:
-    if point is None:
-        return cells.none()
-    value_ns, each = search.at(point), search.range_at(point)
-    if value_ns is None:
-        return cells.missing("too few I/Os")
-    low, high = map(format_latency_ms, each or (value_ns, value_ns))
-    return cells.latency(value_ns, note=f"{low} to {high}" if each else "")
-
-
-def _times(search: Search) -> Cell:
-    ends = (search.bracket.kept, search.bracket.broken)
-    return Cell(" and ".join(str(len(end.samples)) for end in ends if end is not None) or "-")
-
-
-def _peaks_table(measured: QosRun) -> Table:
-    peaks, conditions = measured.peaks, measured.conditions
-    columns = [metric.column(peaks.__getitem__) for metric in (IOPS, ART, MRT)]
-    return table(
-        "qos-peaks",
-        f"Peaks: closed loop, TC {conditions.tc} / QD {conditions.qd}",
-        Col("Mix (R/W %)", lambda mix: Cell(mix_text(mix)), align="left"),
-        columns,
-        peaks,
-        note="The loads of the test are shares of these.",
-    )
-
-
-def _measures(measured: QosRun) -> tuple[Measured, ...]:
-    steady = "reached" if measured.preparation.results.steady else "not reached"
-    peaks = (
-        _PEAK.of(measured.peaks.get(mix), Subject(name, key, steady=steady))
-        for mix, name, key in ((100, "reads", "reads"), (0, "writes", "writes"))
-    )
-    searches = (_HIGHEST.of(search, Subject(search.name, steady=steady)) for search in measured.searches)
-    return (*searches, *peaks)
-
-
 def _highest(search: Search) -> Cell:
-    kept, broken = search.bracket.kept, search.bracket.broken
-    if kept is None or broken is None:
-        return cells.missing(search.absence)
-    return cells.number(kept.ios_per_s, 1, note=f"broken at {broken.ios_per_s:,.1f} IOPS")
+    broken = search.bracket.broken
+    return search.highest_cell("" if broken is None else f"broken at {broken.ios_per_s:,.1f} IOPS")
 
 
 _HIGHEST: Final = Measure[Search](
@@ -419,75 +494,6 @@ _HIGHEST: Final = Measure[Search](
 _PEAK: Final = Measure[Sample](
     "peak", "Peak of {name}", "IOPS", lambda sample: sample.iops, decimals=1, words="without a limit"
 )
-
-
-def _curves(measured: QosRun) -> Iterator[Curve]:
-    """Each percentile of reads and writes over the load of each mix."""
-    for mix in measured.mixes:
-        for operation in Operation:
-            for percentile in PERCENTILES:
-                found = [
-                    (point.ios_per_s, value_ns / NS_PER_MS)
-                    for point in mix.points
-                    if (value_ns := point.percentile_ns(operation, percentile)) is not None
-                ]
-                if found:
-                    figure = f"p{percentile:g} of {operation.plural}"
-                    yield Curve(
-                        f"{mix} {figure}",
-                        f"R/W {mix}: {figure} v Load",
-                        "Response time (ms) at the load offered",
-                        OVER_IOPS,
-                        partial(ticks.log_axis, "Response time (ms)"),
-                        tuple(found),
-                        lambda value_ms: cells.latency(value_ms * NS_PER_MS),
-                    )
-
-
-def _test_rows(measured: QosRun) -> Rows:
-    conditions = measured.conditions
-    size, loads = format_block_size(conditions.block_size_bytes), conditions.loads_pct
-    arrivals = {"poisson": "Poisson", "fixed": "fixed rate"}[conditions.arrivals]
-    return stimulus_rows(
-        measured.run,
-        ("Test Stimulus 1", f"RND {size} R, RND {size} W"),
-        ("TOIO - TC/QD", f"{demand_text(conditions.tc, conditions.qd)} each"),
-        ("Arrivals", arrivals),
-        ("Loads", f"{min(loads):g} to {max(loads):g} % of the peaks"),
-        ("Duration", f"{format_duration(conditions.minute_ns)} each"),
-        ("Mixes (R/W %)", ", ".join(map(mix_text, conditions.mixes_read_pct))),
-        ("Limits", f"{len(conditions.limits)}, see pages"),
-        ("Steady State", "reached" if measured.preparation.results.steady else "not reached"),
-    )
-
-
-def _figures(measured: QosRun) -> dict[str, Any]:
-    """Key numbers, JSON-ready."""
-    conditions = measured.conditions
-    return {
-        "peaks_iops": {mix_text(mix): sample.iops for mix, sample in measured.peaks.items()},
-        "highest_loads": [
-            {
-                "read_pct": search.mix.read_pct,
-                "limit": str(search.limit),
-                "kept_iops": _load(search.bracket.kept),
-                "broken_iops": _load(search.bracket.broken),
-                "reached": search.bracket.is_reached,
-                "absence": search.absence or None,
-                "doubt": search.doubt(conditions) or None,
-            }
-            for search in measured.searches
-        ],
-        "loads": [
-            {"read_pct": mix.read_pct, **_of_point(point, conditions)}
-            for mix in measured.mixes
-            for point in mix.points
-        ],
-        "map": [
-            {"reads_pct": reads_pct, "writes_pct": writes_pct, **_of_point(point, conditions)}
-            for (reads_pct, writes_pct), point in measured.pairs.items()
-        ],
-    }
 
 
 def _load(point: Point | None) -> float | None:
@@ -509,13 +515,18 @@ def _of_point(point: Point, conditions: QosConditions) -> dict[str, Any]:
     }
 
 
+def _share_pct(ios_per_s: float, peak: Sample, conditions: QosConditions) -> float:
+    """The load of the map that a rate is, without the binary dust of its computation."""
+    return min(conditions.loads_pct, key=lambda share: abs(share / 100 * peak.iops - ios_per_s))
+
+
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    measured = qos_run(run)
+    found = QosReport.of(run)
     return ReportContent(
-        verdicts=(measured.preparation.sentence, *_search_verdicts(measured)),
-        measures=_measures(measured),
-        sections=methodology(run, _TITLE, _test_rows(measured), lambda: tuple(_Pages(measured).all())),
-        figures=lambda: _figures(measured),
-        curves=lambda: tuple(_curves(measured)),
+        verdicts=(found.preparation.sentence, *found.search_verdicts()),
+        measures=found.measures(),
+        sections=methodology(run, "Response Times under Load", found.test_rows(), found.pages),
+        figures=found.figures,
+        curves=lambda: tuple(found.curves()),
     )

@@ -1,15 +1,15 @@
-"""What a run says of response times under load: peaks, mixes with their searches, the map with contours."""
+"""Searches for the highest load of a mix that keeps a limit, and the contours of a map."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from openpts.record.reader import Run
-from openpts.vocabulary.sample import Phase, Sample, StepState
+from openpts.units import format_latency_ms
+from openpts_pages import cells
+from openpts_pages.model import Cell
 from openpts_practice.qos import Limit, QosConditions, mix_text
-from openpts_practice.qos.points import Bracket, Point, bracket_of, points_of
-from openpts_pts.shared.tracking import TrackedPhase
+from openpts_practice.qos.points import Bracket, Point
 
 
 class Search(Struct, frozen=True):
@@ -72,6 +72,44 @@ class Search(Struct, frozen=True):
         known = [value_ns for one in alone if (value_ns := self.at(one)) is not None]
         return (min(known), max(known)) if len(known) > 1 else None
 
+    def highest_cell(self, note: str = "") -> Cell:
+        """The highest load that keeps the limit, IOPS, or why there is none."""
+        kept = self.bracket.kept
+        if kept is None or self.absence:
+            return cells.missing(self.absence)
+        return cells.number(kept.ios_per_s, 1, note=note)
+
+    @property
+    def share_cell(self) -> Cell:
+        """The highest load that was measured to keep the limit, in per cent of the peak."""
+        kept = self.bracket.kept
+        share_pct = None if kept is None else self.mix.share_pct(kept.ios_per_s)
+        return cells.number_or("no load keeps it" if kept is None else "no peak", share_pct, 1)
+
+    @property
+    def broken_cell(self) -> Cell:
+        """The next load above it, IOPS."""
+        broken = self.bracket.broken
+        if broken is None:
+            return cells.none()
+        return cells.number(broken.ios_per_s, 1) if self.is_judged else cells.missing("too few I/Os")
+
+    def percentile_cell(self, point: Point | None) -> Cell:
+        """The limit's percentile at a load, with the range of single measurements."""
+        if point is None:
+            return cells.none()
+        value_ns, each = self.at(point), self.range_at(point)
+        if value_ns is None:
+            return cells.missing("too few I/Os")
+        low, high = map(format_latency_ms, each or (value_ns, value_ns))
+        return cells.latency(value_ns, note=f"{low} to {high}" if each else "")
+
+    @property
+    def times_cell(self) -> Cell:
+        """How often each end was measured."""
+        ends = (self.bracket.kept, self.bracket.broken)
+        return Cell(" and ".join(str(len(end.samples)) for end in ends if end is not None) or "-")
+
 
 class Mix(Struct, frozen=True):
     """A mix with its loads from the least to the highest; ``peak_per_s`` is None if it was not measured."""
@@ -86,62 +124,6 @@ class Mix(Struct, frozen=True):
     def share_pct(self, ios_per_s: float) -> float | None:
         """A load in per cent of the mix's peak."""
         return 100 * ios_per_s / self.peak_per_s if self.peak_per_s else None
-
-
-class QosRun(Struct, frozen=True):
-    """Everything that the pages show of a run; ``pairs`` are by per cent of the read and the write peak."""
-
-    run: Run
-    conditions: QosConditions
-    preparation: TrackedPhase
-    peaks: Mapping[int, Sample]
-    pairs: Mapping[tuple[float, float], Point]
-    mixes: tuple[Mix, ...]
-
-    @property
-    def searches(self) -> tuple[Search, ...]:
-        """Of each mix and each limit that it has operations for."""
-        return tuple(
-            Search(mix, limit, bracket_of(mix.points, limit, self.conditions), self.conditions.late_pct)
-            for mix in self.mixes
-            for limit in self.conditions.limits_of(mix.read_pct)
-        )
-
-
-def qos_run(run: Run) -> QosRun:
-    """The results of a run, from the samples in its record."""
-    conditions = run.conditions(QosConditions)
-    measured = [step.sample for step in run.phase(Phase.PROFILE) if step.sample.state is StepState.COMPLETE]
-    peaks = {round(one.step.stimuli[0].read_pct): one for one in measured}
-    swept = [step.sample for step in run.phase(Phase.SWEEP) if step.sample.state is StepState.COMPLETE]
-    pairs = [points_of([sample])[0] for sample in swept]
-    mixes = [
-        Mix(
-            read_pct,
-            peaks[read_pct].iops if read_pct in peaks else None,
-            points_of(step.sample for step in run.phase(Phase.LOAD) if step.place.number == number),
-        )
-        for number, read_pct in enumerate(conditions.mixes_read_pct, start=1)
-    ]
-    return QosRun(
-        run=run,
-        conditions=conditions,
-        preparation=TrackedPhase.of(run, "Preparation"),
-        peaks=peaks,
-        pairs={
-            (
-                _share_pct(point.reads_per_s, peaks[100], conditions),
-                _share_pct(point.writes_per_s, peaks[0], conditions),
-            ): point
-            for point in pairs
-        },
-        mixes=tuple(mixes),
-    )
-
-
-def _share_pct(ios_per_s: float, peak: Sample, conditions: QosConditions) -> float:
-    """The load of the map that a rate is, without the binary dust of its computation."""
-    return min(conditions.loads_pct, key=lambda share: abs(share / 100 * peak.iops - ios_per_s))
 
 
 Place = tuple[float, float]

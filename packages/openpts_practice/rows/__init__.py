@@ -90,12 +90,12 @@ class ProfileRow(Struct, frozen=True, kw_only=True):
     @property
     def access(self) -> str:
         """Order and size in the specification's words: ``SEQ 1 MiB``."""
-        order = {0: AccessPattern.SEQUENTIAL, 100: AccessPattern.RANDOM}.get(
+        pattern = {0: AccessPattern.SEQUENTIAL, 100: AccessPattern.RANDOM}.get(
             self.random_pct, AccessPattern.MIXED
         )
         first = self.block_sizes[0].block_size_bytes
         sizes = len(self.block_sizes)
-        return f"{order.short} {format_block_size(first) if sizes == 1 else f'{sizes} sizes'}"
+        return f"{pattern.short} {format_block_size(first) if sizes == 1 else f'{sizes} sizes'}"
 
 
 class BenchmarkProfile(Struct, frozen=True, kw_only=True):

@@ -113,12 +113,12 @@ def benchmarks_text(benchmarks: tuple[BenchmarkProfile, ...]) -> str:
 
 def _benchmark_text(benchmark: BenchmarkProfile) -> str:
     counts = sorted({row.passes for row in benchmark.rows})
-    words = [f"{' or '.join(map(str, counts))} pass{'' if counts == [1] else 'es'} a row"]
+    parts = [f"{' or '.join(map(str, counts))} pass{'' if counts == [1] else 'es'} a row"]
     if files := sorted({row.span_bytes for row in benchmark.rows if row.span_bytes is not None}):
-        words.append(f"file of {' or '.join(map(size_text, files))}")
+        parts.append(f"file of {' or '.join(map(size_text, files))}")
     if data := dict.fromkeys(data_word(row.data) for row in benchmark.rows if row.data is not None):
-        words.append(f"data {' or '.join(data)}")
-    return f"{benchmark.title} ({', '.join(words)})"
+        parts.append(f"data {' or '.join(data)}")
+    return f"{benchmark.title} ({', '.join(parts)})"
 
 
 def _any_row(_row: ProfileRow) -> bool:

@@ -204,12 +204,12 @@ def load_verdict(measured: ThermalRun, number: int, name: str) -> Verdict:
         slow = _slow_minutes(load, measured.conditions.minute_ns)
         return Verdict(f"{name}: no throttling seen in {length}{highest_text(load)}.{slow}")
     own_word = throttling.evidence is ThrottlingEvidence.DRIVE
-    words = (
+    cause = (
         "throttled, as the drive reports"
         if own_word
         else "slow while hot, which looks like throttling; the drive does not report it"
     )
-    return Verdict(f"{name}: {words}. {_since_text(load)}{_cost_text(load)}{highest_text(load)}.")
+    return Verdict(f"{name}: {cause}. {_since_text(load)}{_cost_text(load)}{highest_text(load)}.")
 
 
 def _since_text(load: HeatingLoad) -> str:

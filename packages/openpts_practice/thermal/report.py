@@ -125,9 +125,9 @@ class _Pages(Struct, frozen=True):
         if load is None:
             return nothing_page(page_id, title, "it was not measured")
         busy, idle = format_duration(conditions.busy_ns), format_duration(conditions.idle_ns)
-        words = Verdict(f"{busy} of writes and {idle} without I/O alternate.")
+        text = Verdict(f"{busy} of writes and {idle} without I/O alternate.")
         panels = self._panels([load], page_id, title, "X-THERMAL-3")
-        return Page(page_id, title, (*panels, words, self.verdict(DUTY_CYCLE)), mandatory=True)
+        return Page(page_id, title, (*panels, text, self.verdict(DUTY_CYCLE)), mandatory=True)
 
     def _panels(
         self, loads: Sequence[HeatingLoad], page_id: str, title: str, number: str
@@ -248,11 +248,11 @@ class _Pages(Struct, frozen=True):
         )
         head: Col[_Point] = Col("Temperature (°C)", lambda point: cells.number(point[0], 0), width=0)
         shown = _apart(f"{name.id}-values", "Values plotted", head, [group for group, _ in groups], plotted)
-        words = Verdict(
+        text = Verdict(
             "Each point is the mean speed of a stretch of a run over the temperature at its end; the cold "
             "run is shown by thirds of its time."
         )
-        return page(name, plot.over(name, shown), words, shown)
+        return page(name, plot.over(name, shown), text, shown)
 
     def results(self) -> Page:
         """Every run in a column, and what surrounded them."""

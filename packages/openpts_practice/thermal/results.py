@@ -156,13 +156,13 @@ def whole_minutes(points: Sequence[HeatPoint], minute_ns: int) -> tuple[HeatPoin
 
 
 def _together(points: Sequence[HeatPoint]) -> HeatPoint:
-    words = [point.throttled for point in points]
+    reports = [point.throttled for point in points]
     return HeatPoint(
         end_ns=points[-1].end_ns,
         elapsed_ns=_time_ns(points),
         written_bytes=sum(point.written_bytes for point in points),
         temperature_c=points[-1].temperature_c,
-        throttled=True if any(words) else None if None in words else False,
+        throttled=True if any(reports) else None if None in reports else False,
     )
 
 

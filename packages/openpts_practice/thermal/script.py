@@ -155,8 +155,8 @@ def _throttled_and_stable(
 def _minute(
     minutes: Sequence[HeatPoint], sample: Sample, before: HealthReading, after: HealthReading
 ) -> HeatPoint:
-    words = [interval.throttled for interval in sample.intervals]
-    own_word = True if any(words) else None if None in words or not words else False
+    reports = [interval.throttled for interval in sample.intervals]
+    own_word = True if any(reports) else None if None in reports or not reports else False
     return HeatPoint(
         end_ns=(minutes[-1].end_ns if minutes else 0) + sample.elapsed_ns,
         elapsed_ns=sample.elapsed_ns,

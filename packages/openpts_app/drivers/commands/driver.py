@@ -163,11 +163,11 @@ class MountedDevice(PhysicalDevice):
             return str(error)
         return PhysicalDevice.put_back(self)
 
-    def check(self, order: FileSystemSettings, arguments: Sequence[str]) -> None:
+    def check(self, settings: FileSystemSettings, arguments: Sequence[str]) -> None:
         """Raise OpenptsError where a program can't run here, before anything is changed."""
         if self.directory is None:
-            PreparedDrive.check(order)
-        elif order.wanted is not None or order.fill_pct:
+            PreparedDrive.check(settings)
+        elif settings.wanted is not None or settings.fill_pct:
             raise UsageError(
                 f"{self.directory.path} is a directory, whose file system is taken as it is: leave "
                 "--file-system and --fill-level out, or name a drive"
@@ -184,12 +184,12 @@ class MountedDevice(PhysicalDevice):
                 f"command {printable(program)} not found, or not executable: name one of PATH, or a path"
             )
 
-    def prepare(self, order: FileSystemSettings) -> FileSystemReport:
+    def prepare(self, settings: FileSystemSettings) -> FileSystemReport:
         """Bring the file system into the state for the first run. Raises TargetError."""
         if self.directory is None:
             assert self.prepared is not None  # noqa: S101 one of both is there
-            self._is_raw = order.type is FileSystemType.NONE
-            return self.prepared.prepare(order)
+            self._is_raw = settings.type is FileSystemType.NONE
+            return self.prepared.prepare(settings)
         path = self.directory.path
         device = self.directory.device
         report = described(device, path, self.roots, trim=_trim_words(device))
@@ -205,14 +205,14 @@ class MountedDevice(PhysicalDevice):
         assert self.prepared.device is not None  # noqa: S101 prepare was called
         return None if self._is_raw else self.prepared.directory, self.prepared.device
 
-    def run(self, order: CommandRequest, folder: Path, index: int, attempt: int) -> CommandRun:
+    def run(self, request: CommandRequest, folder: Path, index: int, attempt: int) -> CommandRun:
         """Run the program once; what it prints is in the run folder. Raises OpenptsError if it can't start.
 
         ``index`` counts all runs of the record, from 1.
         """
         directory, device = self._place
-        arguments, environment = self._words(order.arguments, directory, device)
-        reason = drop_page_cache(self.roots) if order.kind is RunKind.COLD else ""
+        arguments, environment = self._command_line(request.arguments, directory, device)
+        reason = drop_page_cache(self.roots) if request.kind is RunKind.COLD else ""
         os.sync()
         whole = _disk_below(
             device, self.facts.path if self.facts.kind is TargetKind.FILE else None, self.roots
@@ -222,23 +222,23 @@ class MountedDevice(PhysicalDevice):
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         with StopSignals() as signals:
             program = ProgramOfTheOperator(arguments, directory or Path("/"), environment)
-            ended = program.wait(order.limit_ns, signals, self.roots)
+            ended = program.wait(request.limit_ns, signals, self.roots)
         at_exit = device_counts(device)
         io_after, cpu_after = stall_ns("io", self.roots), stall_ns("cpu", self.roots)
         left_behind = end_marked(self.mark, self.roots)
         sync_ns = synchronized(directory)
         after, disk_after = device_counts(device), device_counts(whole)
-        figure, problem = (None, "") if ended.stopped else _figure(order.figure, ended)
+        figure, problem = (None, "") if ended.stopped else _figure(request.figure, ended)
         return CommandRun(
-            kind=order.kind,
-            number=order.number,
+            kind=request.kind,
+            number=request.number,
             attempt=attempt,
             started_at=started_at,
             elapsed_ns=ended.ended_ns - ended.started_ns,
             status=ended.status,
             stopped=ended.stopped,
-            page_cache=_page_cache(order.kind, reason),
-            cold=order.kind is RunKind.COLD and not reason,
+            page_cache=_page_cache(request.kind, reason),
+            cold=request.kind is RunKind.COLD and not reason,
             user_ns=ended.user_ns,
             system_ns=ended.system_ns,
             process_read_bytes=ended.read_bytes,
@@ -250,13 +250,13 @@ class MountedDevice(PhysicalDevice):
             sync_ns=sync_ns,
             disk=None if whole == device else disk_after.since(disk_before),
             left_behind=left_behind,
-            outputs=_kept(folder, f"{index:02}-{order.kind}-{order.number}", ended),
+            outputs=_kept(folder, f"{index:02}-{request.kind}-{request.number}", ended),
             left_out_bytes=ended.stdout.left_out_bytes + ended.stderr.left_out_bytes,
             figure=figure,
             failure=_failure(ended) or problem,
         )
 
-    def _words(
+    def _command_line(
         self, arguments: Sequence[str], directory: Path | None, device: BlockDevice
     ) -> tuple[list[str], Mapping[str, str]]:
         """Command line with directory and device filled in, and its environment."""
@@ -330,21 +330,19 @@ def _failure(ended: Ended) -> str:
     return f"ended with exit status {ended.status}" if ended.status else ""
 
 
-def _figure(order: PrintedFigure | None, ended: Ended) -> tuple[float | None, str]:
+def _figure(figure: PrintedFigure | None, ended: Ended) -> tuple[float | None, str]:
     """The figure of the last match in the output, or in what it says of errors; or why there is none."""
-    if order is None:
+    if figure is None:
         return None, ""
     for output in (ended.stdout, ended.stderr):
-        found = re.findall(order.pattern, output.content.decode(errors="replace"), re.MULTILINE)
+        found = re.findall(figure.pattern, output.content.decode(errors="replace"), re.MULTILINE)
         if found:
             try:
                 return float(found[-1].replace(",", "")), ""
             except ValueError:
-                return (
-                    None,
-                    f"printed no number where --figure {order.name} looks, but {printable(found[-1][:40])!r}",
-                )
-    return None, f"printed nothing that --figure {order.name} matches: {order.pattern}"
+                text = printable(found[-1][:40])
+                return None, f"printed no number where --figure {figure.name} looks, but {text!r}"
+    return None, f"printed nothing that --figure {figure.name} matches: {figure.pattern}"
 
 
 class CommandDriver(Driver):
@@ -398,12 +396,12 @@ class CommandDriver(Driver):
         runner.emit(FileSystemPrepared(file_system=report))
         return None
 
-    def _run(self, order: CommandRequest, runner: ScriptRunner) -> CommandRun:
+    def _run(self, request: CommandRequest, runner: ScriptRunner) -> CommandRun:
         runner.pause.until_written()
         runner.check_device()
-        runner.emit(CommandStarted(order))
+        runner.emit(CommandStarted(request))
         index, attempt = len(self._command_runs) + 1, len(self._file_systems)
-        run = self._mounted.run(order, runner.writer.folder, index, attempt)
+        run = self._mounted.run(request, runner.writer.folder, index, attempt)
         self._command_runs.append(run)
         runner.writer.update_manifest(command_runs=self._command_runs)
         runner.emit(CommandEnded(run=run))

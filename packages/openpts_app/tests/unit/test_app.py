@@ -23,7 +23,7 @@ from openpts.vocabulary.command_run import (
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import CycleFinished
 from openpts_app.app import AppConditions
-from openpts_app.app.results import LimitedBy, bound_of, results_of
+from openpts_app.app.results import AppResults, LimitedBy, bound_of
 
 _TEST = PROCEDURES["app"]
 _SECOND = 10**9
@@ -92,7 +92,7 @@ def warm(seconds: Sequence[float], figures: Sequence[float | None] = ()) -> tupl
 
 def test_median_and_rse_are_those_of_statistics() -> None:
     seconds = [1.25, 1.5, 1.125, 1.75, 1.375]
-    times = results_of(standard(), warm(seconds)).times(RunKind.WARM)
+    times = AppResults(standard(), tuple(warm(seconds))).times(RunKind.WARM)
     assert times.median == statistics.median(seconds)
     error = statistics.stdev(seconds) / math.sqrt(len(seconds))
     assert times.rse_pct == pytest.approx(100 * error / statistics.fmean(seconds))
@@ -101,7 +101,7 @@ def test_median_and_rse_are_those_of_statistics() -> None:
 
 def test_a_run_that_failed_counts_in_no_set() -> None:
     runs = (*warm([1, 2, 3]), replace_run(warm([9])[0], "ended with exit status 1"))
-    times = results_of(standard(), runs).times(RunKind.WARM)
+    times = AppResults(standard(), tuple(runs)).times(RunKind.WARM)
     assert times.values == (1, 2, 3)
 
 

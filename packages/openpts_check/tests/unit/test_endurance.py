@@ -21,7 +21,6 @@ from openpts_check.cli.endurance import (
     Stretch,
     WornDrive,
     amplification_when_full,
-    endurance_lines,
     like,
 )
 from openpts_check.seen import Endurance
@@ -120,7 +119,7 @@ def test_without_writes_nothing_can_be_said() -> None:
         WornDrive("a drive", TB, None), Rate(0, "measured"), Stretch(60, 0, log, log), TB
     )
     assert (found.years_by_log, found.years_by_rating) == (None, None)
-    assert any("nothing was written" in line for line in endurance_lines(found))
+    assert any("nothing was written" in line for line in found.lines())
 
 
 def called(*words: str) -> Result:

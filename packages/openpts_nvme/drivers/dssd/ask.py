@@ -38,7 +38,7 @@ class Door(Protocol):
     sector_bytes: int
     capacity_bytes: int
 
-    def admin(self, order: AdminCommand) -> CommandCompletion:
+    def admin(self, command: AdminCommand) -> CommandCompletion:
         """Send an admin command and wait for it. Raises OSError if the drive is gone."""
 
     def register(self, offset: int, size: int) -> int | None:
@@ -100,10 +100,10 @@ class Asker:
         self.slowest_s = 0.0
         self.uuid_index = 0
 
-    def send(self, order: AdminCommand) -> CommandCompletion:
+    def send(self, command: AdminCommand) -> CommandCompletion:
         """Send a command; its time counts."""
         begin = time.monotonic()
-        reply = self.door.admin(order)
+        reply = self.door.admin(command)
         self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
         return reply
 
@@ -114,8 +114,8 @@ class Asker:
         answers["I17"] = self._identify(0x17)
         self.uuid_index = ocp_uuid_index(answers["I17"].data)
         for source in requested:
-            if source not in answers and (asked := self._one(source)) is not None:
-                answers[source] = asked
+            if source not in answers and (answer := self._one(source)) is not None:
+                answers[source] = answer
         if {"A1", "A2"} & set(requested):
             self._telemetry(answers)
         self._link(answers, requested)
@@ -191,8 +191,8 @@ class Asker:
         """Dword 0 of a feature, and its data behind it."""
         uuid = self.uuid_index if index is None and number >= 0xC0 else index or 0
         room = 0 if select == SELECTIONS["c"] else _FEATURE_BYTES.get(number, 0)
-        order = AdminCommand(GET_FEATURES, (number | select << 8, 0, 0, 0, uuid), reads=room)
-        reply = self.send(order)
+        command = AdminCommand(GET_FEATURES, (number | select << 8, 0, 0, 0, uuid), reads=room)
+        reply = self.send(command)
         if reply.status:
             return CommandResult(status=reply.status)
         data = reply.data if number == 0x0E and room else (reply.result & ALL).to_bytes(4, "little")
@@ -217,10 +217,10 @@ class Asker:
             )
 
     def _level_0(self, answers: Answers, requested: list[str]) -> None:
-        order = AdminCommand(
+        command = AdminCommand(
             SECURITY_RECEIVE, (0x01 << 24 | 0x0001 << 8, _LEVEL_0_BYTES), reads=_LEVEL_0_BYTES
         )
-        reply = self.send(order)
+        reply = self.send(command)
         found = {} if reply.status else level_0(reply.data)
         for name in requested:
             if family(name) is Family.SECURITY:
@@ -273,9 +273,9 @@ def measured(answers: Answers, name: str, value: float) -> None:
     answers[f"M.{name}"] = CommandResult(repr(float(value)).encode())
 
 
-def probed(asker: Asker, answers: Answers, name: str, order: AdminCommand) -> int:
+def probed(asker: Asker, answers: Answers, name: str, command: AdminCommand) -> int:
     """A command whose status checks know as ``P.name``."""
-    reply = asker.send(order)
+    reply = asker.send(command)
     answers[f"P.{name}"] = CommandResult(status=reply.status) if reply.status else CommandResult(reply.data)
     return reply.status
 

@@ -33,11 +33,11 @@ _MOST_TRIMS: Final = 1000
 
 def _used_bytes(asker: Asker) -> int:
     """Bytes of the namespace in use, by its NUSE, when that has not changed for a second."""
-    order = AdminCommand(IDENTIFY, (0,), asker.door.namespace, reads=4096)
+    command = AdminCommand(IDENTIFY, (0,), asker.door.namespace, reads=4096)
     end = time.monotonic() + _MOST_REST_S
     used, since = -1, time.monotonic()
     while time.monotonic() < min(since + _REST_S, end):
-        now = int.from_bytes(asker.send(order).data[16:24], "little")
+        now = int.from_bytes(asker.send(command).data[16:24], "little")
         if now != used:
             used, since = now, time.monotonic()
         time.sleep(0.05)
@@ -135,9 +135,9 @@ def formats(asker: Asker, answers: Answers) -> None:
     health = asker.log(0x02)
     for name, erase in (("format", 0), ("user_data_format", 1), ("crypto_format", 2)):
         door.write(0, b"\xa5" * FILL_BYTES)
-        order = AdminCommand(_FORMAT, (used | erase << 9,), door.namespace, limit_s=3600)
+        command = AdminCommand(_FORMAT, (used | erase << 9,), door.namespace, limit_s=3600)
         begin = time.monotonic()
-        if asker.door.admin(order).status:
+        if asker.door.admin(command).status:
             continue
         _erased(door, answers, name, time.monotonic() - begin)
         if erase:

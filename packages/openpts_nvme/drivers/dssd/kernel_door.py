@@ -31,16 +31,16 @@ class KernelDoor:
         self.sector_bytes = target.facts.sector_bytes
         self.capacity_bytes = target.facts.user_capacity_bytes
 
-    def admin(self, order: AdminCommand) -> CommandCompletion:
+    def admin(self, command: AdminCommand) -> CommandCompletion:
         """See the protocol."""
         status, result, data = send_admin(
             self._target.fd,
-            order.opcode,
-            order.dwords,
-            nsid=order.namespace,
-            data=order.data,
-            read_bytes=order.reads,
-            timeout_ms=round(order.limit_s * _MS),
+            command.opcode,
+            command.dwords,
+            nsid=command.namespace,
+            data=command.data,
+            read_bytes=command.reads,
+            timeout_ms=round(command.limit_s * _MS),
         )
         return CommandCompletion(status, result, data)
 
@@ -51,14 +51,14 @@ class KernelDoor:
                 mapped = mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ)
         except (OSError, ValueError):
             try:
-                order = (int(size == 8), offset)
-                status, result, _ = send_admin(self._target.fd, _FABRICS, order, nsid=_PROPERTY_GET)
+                command = (int(size == 8), offset)
+                status, result, _ = send_admin(self._target.fd, _FABRICS, command, nsid=_PROPERTY_GET)
             except OSError:
                 return None
             return None if status else result
         with mapped:
-            words = (mapped[at : at + 4] for at in range(offset, offset + size, 4))
-            return int.from_bytes(b"".join(words), "little")
+            parts = (mapped[at : at + 4] for at in range(offset, offset + size, 4))
+            return int.from_bytes(b"".join(parts), "little")
 
     def write_register(self, offset: int, value: int) -> bool:
         """See the protocol: by Fabrics alone; those of PCI are the kernel's driver's own."""

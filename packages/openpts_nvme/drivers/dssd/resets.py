@@ -125,7 +125,7 @@ def firmware(asker: Asker, answers: Answers, image: bytes) -> None:
         measured(answers, f"{'earlier' if slot == ran else 'new'}_firmware_runs", _runs(asker, slot))
 
 
-def _commit(asker: Asker, answers: Answers, name: str, word: int, image: bytes = b"") -> int:
+def _commit(asker: Asker, answers: Answers, name: str, action_word: int, image: bytes = b"") -> int:
     """Download an image if there is one, and commit: ``word`` has slot and action; the status."""
     for at in range(0, len(image), FILL_BYTES):
         part = image[at : at + FILL_BYTES]
@@ -134,7 +134,7 @@ def _commit(asker: Asker, answers: Answers, name: str, word: int, image: bytes =
         if status:
             answers[f"P.{name}"] = CommandResult(status=status)
             return status
-    return probed(asker, answers, name, AdminCommand(_COMMIT, (word,), limit_s=120))
+    return probed(asker, answers, name, AdminCommand(_COMMIT, (action_word,), limit_s=120))
 
 
 def _features(asker: Asker) -> list[CommandResult]:

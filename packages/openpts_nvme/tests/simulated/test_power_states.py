@@ -11,7 +11,7 @@ from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.power import PowerMode
 from openpts_nvme.pstates import PowerStateConditions
-from openpts_nvme.pstates.report import FoundState, states_run
+from openpts_nvme.pstates.report import FoundState, StatesReport
 from tests.support.five_states import DECLARED_EXIT_US, ENTERED_MS, EXITS_US, IDLE_W, write_five_states
 from tests.support.oracle_presets import write_oracle
 from tests.support.whole_tests import run_whole
@@ -33,7 +33,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def states(run: Run) -> list[FoundState]:
-    return list(states_run(run).states)
+    return list(StatesReport.of(run).states)
 
 
 def test_each_state_s_exit_is_within_100_us_and_its_entry_within_a_step_of_the_grid(
@@ -63,7 +63,7 @@ def test_power_in_each_state_is_that_of_the_drive(states: list[FoundState]) -> N
 
 
 def test_without_transitions_the_drive_stays_awake(run: Run) -> None:
-    found = states_run(run)
+    found = StatesReport.of(run)
     assert {latency for point in found.always_on for latency in point.latencies_ns} == {100_000}
     modes = [one.mode for one in run.manifest.power_states]
     assert modes[:2] == [PowerMode.AUTONOMOUS, PowerMode.OFF]
@@ -71,7 +71,7 @@ def test_without_transitions_the_drive_stays_awake(run: Run) -> None:
 
 
 def test_a_drive_with_one_state_has_no_steps_and_is_asked_for_none(tmp_path: Path) -> None:
-    found = states_run(run_pstates(tmp_path, write_oracle(tmp_path, [5000.0])))
+    found = StatesReport.of(run_pstates(tmp_path, write_oracle(tmp_path, [5000.0])))
     assert len(found.levels) == 1
     assert found.states == ()
     told = found.set(PowerMode.AUTONOMOUS)

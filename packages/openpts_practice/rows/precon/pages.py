@@ -109,7 +109,7 @@ class Comparison(Courses, frozen=True):
         for n, one in enumerate(self.conditions.benchmarks, start=1):
             yield from self._states_pages(one, n, numbers)
         yield self._loss_page()
-        yield self._order_page()
+        yield self._sequence_page()
 
     def _groups(self, benchmark: BenchmarkProfile) -> tuple[_RowGroup, ...]:
         """By unit; where one has more rows than an axis has room for, by direction as well."""
@@ -272,16 +272,16 @@ class Comparison(Courses, frozen=True):
         use = "random" if row.random_pct else "sequential"
         return Cell(use), Cell(str(counting_state(row))), figure, Cell(unit.value)
 
-    def _order_page(self) -> Page:
+    def _sequence_page(self) -> Page:
         """In which order rows were measured, what had been written before, and when each benchmark ran."""
         name = PlotName(f"precon-order{self.key}", "", f"Order, Passes and Times of the Rows{self.level}")
         benchmarks = self.conditions.benchmarks
         rows: list[Cells] = []
         for state in STATES:
-            for n, place in enumerate(_in_order(self.rows[state])):
+            for n, place in enumerate(_in_sequence(self.rows[state])):
                 benchmark, row = self.conditions.rows[place]
                 of = f"{benchmark.title}, " if len(benchmarks) > 1 else ""
-                found = self._order_cells(self.rows[state][place], first=not n)
+                found = self._sequence_cells(self.rows[state][place], first=not n)
                 rows.append((f"{capitalised(state)}: {of}{_label(row)}", *found))
         table = rows_table(
             f"{name.id}-table",
@@ -305,7 +305,7 @@ class Comparison(Courses, frozen=True):
         )
         return page(name, table, times)
 
-    def _order_cells(self, one: StateRow, *, first: bool) -> tuple[Cell, ...]:
+    def _sequence_cells(self, one: StateRow, *, first: bool) -> tuple[Cell, ...]:
         found = pass_cells(one.measured)
         if not found:
             return (cells.missing(_NOT_MEASURED),) * 8
@@ -421,7 +421,7 @@ def _label(row: ProfileRow) -> str:
     return f"{row.name} {direction}"
 
 
-def _in_order(rows: Sequence[StateRow]) -> list[int]:
+def _in_sequence(rows: Sequence[StateRow]) -> list[int]:
     """The places of the rows as they were measured; rows that never were come last."""
     return sorted(
         range(len(rows)),

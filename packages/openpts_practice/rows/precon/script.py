@@ -148,7 +148,7 @@ def script(conditions: PreconConditions, user_capacity_bytes: int) -> Script:
         yield CycleFinished(outcome, str(situation))
 
 
-def order_of(rows: Sequence[ProfileRow], state: DriveState) -> tuple[int, ...]:
+def sequence_of(rows: Sequence[ProfileRow], state: DriveState) -> tuple[int, ...]:
     """The places of the rows, in the order in which they harm a state least: reads first."""
 
     def harm(place: int) -> int:
@@ -211,7 +211,7 @@ class _Cycle(Struct):
         position = 0
         for benchmark in self.conditions.benchmarks:
             yield from self.lay_file(benchmark)
-            for place in order_of(benchmark.rows, self.situation.state):
+            for place in sequence_of(benchmark.rows, self.situation.state):
                 yield from self.restore()
                 row = benchmark.rows[place]
                 steps = row_steps(

@@ -12,16 +12,13 @@ from queue import SimpleQueue
 from types import MappingProxyType
 from typing import Final
 
-from msgspec import Struct, field
-
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError
 from openpts.hooks import Concern, RunContext
 from openpts.programs import kill_program, refuse_missing
 from openpts.record.batch import BatchEntry, entry_of
-from openpts.record.manifest import Manifest, RunState
-from openpts.record.spooling_writer import SpoolingWriter
+from openpts.record.manifest import RunState
 from openpts.runner.event_lines import CycleEnded, HookEnded, PurgeStarted
-from openpts.runner.events import Event, Listener, StepsStarted
+from openpts.runner.events import Event, StepsStarted
 from openpts.runner.settings import RunSettings
 from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
@@ -35,9 +32,16 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class OperatorHooks(Concern):
-    """The operator's commands at moments of a run."""
+    """The commands of one run. The record has how each ended, as soon as the run's own thread comes by."""
 
-    _hooks: "_Hooks | None" = None
+    run: RunContext
+
+    def __init__(self) -> None:
+        self._hooks: Sequence[Hook] = ()
+        self._ended = SimpleQueue[HookRun]()
+        self._kept: list[HookRun] = []
+        self._beside: list[threading.Thread] = []
+        self._over = threading.Event()
 
     def check(self, settings: RunSettings) -> None:
         """Raise UsageError if a program can't be found: hours later it would be a line in the record."""
@@ -46,40 +50,8 @@ class OperatorHooks(Concern):
 
     @contextmanager
     def around_record(self, run: RunContext) -> Iterator[None]:
-        """Run those of the run's start and end, and between them those of their moments."""
-        if not run.settings.hooks:
-            yield
-            return
-        assert run.manifest is not None  # noqa: S101 there is a record
-        assert run.writer is not None  # noqa: S101 likewise
-        assert run.emit is not None  # noqa: S101 likewise
-        commands = tuple(map(Hook.of, run.settings.hooks))
-        self._hooks = _Hooks(commands, run.settings.hook_limit_s, run.manifest, run.writer, run.emit)
-        with self._hooks.around():
-            yield
-
-    def on_event(self, event: Event) -> None:
-        """Start what is to be started at this event."""
-        if self._hooks is not None:
-            self._hooks.on_event(event)
-
-
-class _Hooks(Struct):
-    """The commands of one run. The record has how each ended, as soon as the run's own thread comes by."""
-
-    hooks: Sequence[Hook]
-    limit_s: float
-    manifest: Manifest
-    writer: SpoolingWriter
-    emit: Listener
-    _ended: SimpleQueue[HookRun] = field(default_factory=SimpleQueue)
-    _kept: list[HookRun] = field(default_factory=list)
-    _beside: list[threading.Thread] = field(default_factory=list)
-    _over: threading.Event = field(default_factory=threading.Event)
-
-    @contextmanager
-    def around(self) -> Iterator[None]:
         """Run the hooks of the run's start and end. Raises RunFailedError if one of the start fails."""
+        self.run, self._hooks = run, tuple(map(Hook.of, run.settings.hooks))
         state = RunState.FAILED
         for hook in self._at(HookPoint.TIME):
             self._start_beside(hook, f"after {format_duration(round(hook.after_s * NS_PER_S))}")
@@ -96,7 +68,7 @@ class _Hooks(Struct):
             self._over.set()
             self._wait_for(HookPoint.RUN_END, "", {"OPENPTS_RUN_STATE": state.value})
             for thread in self._beside:
-                thread.join(self.limit_s + 2 * _GRACE_S)
+                thread.join(run.settings.hook_limit_s + 2 * _GRACE_S)
             self._keep()
 
     def on_event(self, event: Event) -> None:
@@ -122,7 +94,7 @@ class _Hooks(Struct):
         self._keep()
 
     def _at(self, moment: HookPoint) -> list[Hook]:
-        return [hook for hook in self.hooks if hook.moment is moment]
+        return [hook for hook in self._hooks if hook.moment is moment]
 
     def _wait_for(self, moment: HookPoint, place: str, environment: Mapping[str, str] = _NOTHING) -> None:
         for hook in self._at(moment):
@@ -142,17 +114,23 @@ class _Hooks(Struct):
         new = []
         while not self._ended.empty():
             new.append(self._ended.get())
-        if new:
-            self._kept += new
-            self.writer.update_manifest(hooks=(*self.manifest.hooks, *self._kept))
-            for run in new:
-                self.emit(HookEnded(hook=run))
+        if not new:
+            return
+        self._kept += new
+        assert self.run.manifest is not None  # noqa: S101 there is a record
+        assert self.run.writer is not None  # noqa: S101 likewise
+        assert self.run.emit is not None  # noqa: S101 likewise
+        self.run.writer.update_manifest(hooks=(*self.run.manifest.hooks, *self._kept))
+        for run in new:
+            self.run.emit(HookEnded(hook=run))
 
     def _run(self, hook: Hook, place: str, environment: Mapping[str, str]) -> HookRun:
         """Run the command to its end, or to its time limit, at which all that it started is killed."""
         started_at = datetime.now(UTC).isoformat(timespec="milliseconds")
         started_ns = time.monotonic_ns()
-        exit_code, failure, output = _run(hook.command, self.limit_s, self._environment(hook, environment))
+        exit_code, failure, output = _run(
+            hook.command, self.run.settings.hook_limit_s, self._environment(hook, environment)
+        )
         return HookRun(
             moment=hook.moment,
             place=place,
@@ -165,7 +143,9 @@ class _Hooks(Struct):
         )
 
     def _environment(self, hook: Hook, more: Mapping[str, str]) -> dict[str, str]:
-        folder, dut = self.writer.folder.absolute(), self.manifest.dut
+        manifest, folder = self.run.manifest, self.run.folder.absolute()
+        assert manifest is not None  # noqa: S101 there is a record
+        dut = manifest.dut
         of_batch: BatchEntry | None = None
         with suppress(RecordError):  # a command is no reason to end a run that can be carried out
             of_batch = entry_of(folder)
@@ -174,9 +154,9 @@ class _Hooks(Struct):
             **os.environ,
             "OPENPTS_MOMENT": hook.moment.value,
             "OPENPTS_FOLDER": str(folder),
-            "OPENPTS_RUN": self.manifest.test_id,
-            "OPENPTS_TEST": self.manifest.conditions.test,
-            "OPENPTS_TARGET": self.manifest.target.path,
+            "OPENPTS_RUN": manifest.test_id,
+            "OPENPTS_TEST": manifest.conditions.test,
+            "OPENPTS_TARGET": manifest.target.path,
             "OPENPTS_SERIAL": fact_of(dut, "serial") or "",
             "OPENPTS_SLOT": slot_in_batch or fact_of(dut, "slot") or "",
             "OPENPTS_BATCH": "" if of_batch is None else str(folder.parent),

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -35,95 +35,64 @@ _AT: Final = re.compile(r":([0-9]+):([0-9]+): ")
 _MOST_KIB: Final = 1024
 _MOST_SEED: Final = 2**63 - 1
 
-if TYPE_CHECKING:
-    _Test = str
-else:
-    _Test = Literal[tuple(PROCEDURES)]
-
 _Name = Annotated[str, Meta(max_length=200)]
 
 
-class PlanSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A plan of openpts: tests of SNIA PTS 2.0.1 on one device."""
+def _setting(name: str, kind: Any, description: str, **rules: Any) -> tuple[str, Any, Any]:
+    """A key of a plan beside its tables; what is not given is unset."""
+    default = field(name="class", default=UNSET) if name == "drive_class" else UNSET
+    return name, Annotated[kind, Meta(description=description, **rules)] | UnsetType, default
 
-    title: Annotated[_Name, Meta(description="What the plan is for, in a line.")] | UnsetType = UNSET
-    tests: (
-        Annotated[
-            list[_Test],
-            Meta(
-                min_length=1,
-                description="What `openpts run all` runs, in this order; all tests of the specification.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    drive_class: (
-        Annotated[
-            Literal["enterprise", "client"],
-            Meta(description="The class of the drive, whose settings apply: PTS-E or PTS-C; enterprise."),
-        ]
-        | UnsetType
-    ) = field(name="class", default=UNSET)
-    seed: (
-        Annotated[int, Meta(ge=0, le=_MOST_SEED, description="Seed of offsets and data; random.")] | UnsetType
-    ) = UNSET
-    quick: Annotated[bool, Meta(description="Shorten everything for a first look.")] | UnsetType = UNSET
-    purge: (
-        Annotated[
-            str,
-            Meta(
-                pattern=f"^({PURGE_PATTERN})$",
-                description="Purge before each test: auto is the best method that the drive has, none is "
-                "recorded as a deviation; else a method's name, or several with commas, each tried if the "
-                "one before failed. auto.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    describe: (
-        Annotated[
-            str,
-            Meta(
-                min_length=1,
-                max_length=1000,
-                description="Description file with what the drive doesn't report, beside the plan file.",
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    scenario: (
-        Annotated[
-            Literal["real-world", "synthetic"],
-            Meta(
-                description="What to measure: a machine as its users have it, or the drive alone; "
-                "the host audit judges by it. synthetic."
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    purpose: (
-        Annotated[
-            Purpose,
-            Meta(
-                description="What the drive is for, for the report; a key here wins over the description's."
-            ),
-        ]
-        | UnsetType
-    ) = UNSET
-    short_report: (
-        Annotated[bool, Meta(description="Write the report in its short form, too: that of TKperf.")]
-        | UnsetType
-    ) = UNSET
-    operator: Annotated[_Name, Meta(description="Test operator, for the report.")] | UnsetType = UNSET
-    auditor: Annotated[_Name, Meta(description="Auditor, for the report.")] | UnsetType = UNSET
-    sponsor: Annotated[_Name, Meta(description="Test sponsor, for the report.")] | UnsetType = UNSET
-    labels: (
-        Annotated[
-            dict[Annotated[str, Meta(pattern=LABEL_NAME)], _Name],
-            Meta(description="Labels of the run by their names, in record, report, metrics and exports."),
-        ]
-        | UnsetType
-    ) = UNSET
+
+_SETTINGS: Final = (
+    _setting("title", _Name, "What the plan is for, in a line."),
+    _setting(
+        "tests",
+        list[Literal[tuple(PROCEDURES)]],  # type: ignore[misc] # not known before it runs
+        "What `openpts run all` runs, in this order; all tests of the specification.",
+        min_length=1,
+    ),
+    _setting(
+        "drive_class",
+        Literal["enterprise", "client"],
+        "The class of the drive, whose settings apply: PTS-E or PTS-C; enterprise.",
+    ),
+    _setting("seed", int, "Seed of offsets and data; random.", ge=0, le=_MOST_SEED),
+    _setting("quick", bool, "Shorten everything for a first look."),
+    _setting(
+        "purge",
+        str,
+        "Purge before each test: auto is the best method that the drive has, none is recorded as a "
+        "deviation; else a method's name, or several with commas, each tried if the one before failed. auto.",
+        pattern=f"^({PURGE_PATTERN})$",
+    ),
+    _setting(
+        "describe",
+        str,
+        "Description file with what the drive doesn't report, beside the plan file.",
+        min_length=1,
+        max_length=1000,
+    ),
+    _setting(
+        "scenario",
+        Literal["real-world", "synthetic"],
+        "What to measure: a machine as its users have it, or the drive alone; the host audit judges by it. "
+        "synthetic.",
+    ),
+    _setting(
+        "purpose", Purpose, "What the drive is for, for the report; a key here wins over the description's."
+    ),
+    _setting("short_report", bool, "Write the report in its short form, too: that of TKperf."),
+    _setting("operator", _Name, "Test operator, for the report."),
+    _setting("auditor", _Name, "Auditor, for the report."),
+    _setting("sponsor", _Name, "Test sponsor, for the report."),
+    _setting(
+        "labels",
+        dict[Annotated[str, Meta(pattern=LABEL_NAME)], _Name],
+        "Labels of the run by their names, in record, report, metrics and exports.",
+    ),
+)
+_SETTING_NAMES: Final = tuple(name for name, *_ in _SETTINGS)
 
 
 @cache
@@ -164,6 +133,7 @@ def _plan_file() -> type[Struct]:
     return msgspec.defstruct(
         "PlanFile",
         [
+            *_SETTINGS,
             _table(
                 "common",
                 "Common",
@@ -180,11 +150,10 @@ def _plan_file() -> type[Struct]:
                     test.purpose,
                 )
                 for test in sound_tests()
-                if test.name not in {"common", *PlanSettings.__struct_fields__}
+                if test.name not in {"common", *_SETTING_NAMES}
             ),
         ],
-        bases=(PlanSettings,),
-        namespace={"__doc__": PlanSettings.__doc__},
+        namespace={"__doc__": "A plan of openpts: tests of SNIA PTS 2.0.1 on one device."},
         frozen=True,
         kw_only=True,
         forbid_unknown_fields=True,
@@ -202,8 +171,7 @@ class Plan(Struct, frozen=True):
     @property
     def settings(self) -> dict[str, Any]:
         """What is beside the tables, as far as the file has it."""
-        names = PlanSettings.__struct_fields__
-        return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
+        return {name: value for name in _SETTING_NAMES if (value := getattr(self.file, name)) is not UNSET}
 
     def given(self, test: str) -> Given:
         """What the plan gives for a test: its own table over what it has of the common one."""

@@ -135,7 +135,7 @@ def dry_run(
                 if apply.slower is Slower.ALWAYS or (
                     apply.slower is Slower.AT_SHORTEST and ending is Ending.SHORTEST
                 ):
-                    samples = tuple(_half_as_fast(sample) for sample in samples)
+                    samples = tuple(_changed(sample, time=2) for sample in samples)
                 planned.append(
                     PlannedApply(
                         max(1, cycle) if apply is request else cycle,
@@ -249,19 +249,14 @@ def _unlike(planned: Sequence[PlannedApply], samples: tuple[Sample, ...]) -> tup
     if apply.until_alike:
         is_first = len(planned) < 2 or _numbered(planned[-2]) != _numbered(planned[-1])
         return (*samples[:-1], _far_apart(samples[-1])) if is_first else samples
-    return tuple(_twice_as_fast(sample) for sample in samples) if _restless(apply) else samples
+    # every other round differs from its neighbors, so that no window is steady but that of the last rounds
+    still_to_come = -1 if apply.most is None else apply.most - apply.number
+    is_restless = still_to_come >= WINDOW_ROUNDS and (still_to_come - WINDOW_ROUNDS) % 2 == 0
+    return tuple(_changed(sample, ios=2) for sample in samples) if is_restless else samples
 
 
 def _numbered(planned: PlannedApply) -> tuple[int, Phase, int]:
     return planned.cycle, planned.apply.phase, planned.apply.number
-
-
-def _restless(apply: Apply) -> bool:
-    """Every other round, so that no window is steady but the one that ends with the last round."""
-    if apply.most is None:
-        return False
-    still_to_come = apply.most - apply.number
-    return still_to_come >= WINDOW_ROUNDS and (still_to_come - WINDOW_ROUNDS) % 2 == 0
 
 
 def _far_apart(sample: Sample) -> Sample:
@@ -279,16 +274,10 @@ def _far_apart(sample: Sample) -> Sample:
     return structs.replace(sample, read=changed(sample.read), write=changed(sample.write), streams=streams)
 
 
-def _twice_as_fast(sample: Sample) -> Sample:
-    """A round that differs so much from its neighbors that no window of them is steady."""
+def _changed(sample: Sample, *, time: int = 1, ios: int = 1) -> Sample:
+    """So many times as many I/Os in so many times the time."""
     parts: tuple[Measured, ...] = sample.streams or ((sample,) if sample.step.streams else ())
-    return _measured(sample.step, sample.elapsed_ns, [2 * part.ios for part in parts])
-
-
-def _half_as_fast(sample: Sample) -> Sample:
-    """The same I/Os in twice the time."""
-    parts: tuple[Measured, ...] = sample.streams or (sample,)
-    return _measured(sample.step, 2 * sample.elapsed_ns, [part.ios for part in parts])
+    return _measured(sample.step, time * sample.elapsed_ns, [ios * part.ios for part in parts])
 
 
 def _length_ns(stop: StopRule, ios_per_s: float, bytes_per_s: float, capacity_bytes: int) -> int:

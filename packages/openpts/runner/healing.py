@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection
 from contextlib import nullcontext
-from functools import cache
+from functools import cache, partial
 
 from msgspec import Struct
 
@@ -45,18 +45,28 @@ def heal(
     found before the first of several is what remains. Raises JournalError; what can't be put back is no
     error, but in the answer, and stays. ``healers`` stand in for those of the concerns.
     """
-    found = [entry for entry in journal.left_behind() if concerns(entry)]
-    work = _Work(journal, roots, run, cache(healers or hooks.healer_of))
-    # taking a password off may take the hours of an erasure
-    long = [entry for entry in found if work.is_meant(entry, kinds) and not work.needs_lock(entry)]
-    done = [healing for entry in reversed(long) if (healing := work.healed_alone(entry))]
-    if any(work.is_meant(entry, kinds) and work.needs_lock(entry) for entry in found):
+    healer_of = cache(healers or hooks.healer_of)
+
+    def is_meant(entry: Entry) -> bool:
+        return concerns(entry) and (healer_of(entry.kind).by_itself if kinds is None else entry.kind in kinds)
+
+    healed = partial(_healed, journal=journal, roots=roots, run=run)
+    done: list[Healing] = []
+    found = [entry for entry in reversed(journal.left_behind()) if is_meant(entry)]
+    for entry in found:
+        if healer_of(entry.kind).still_needed is None:  # a password that is taken off may take hours: no lock
+            try:
+                with claimed(journal, entry) as still_there:
+                    if still_there:
+                        done.append(healed(entry, JournalSnapshot(), healer_of(entry.kind)))
+            except JournalError as error:
+                done.append(_failed(entry, error))
+    if any(healer_of(entry.kind).still_needed for entry in found):
         with journal_lock(journal) as noted:
-            left = [entry for entry in noted.entries if not noted.lives(entry) and concerns(entry)]
-            short = [entry for entry in left if work.is_meant(entry, kinds) and work.needs_lock(entry)]
-            for entry in reversed(short):
-                done.append(work.healed(entry, noted))
-                noted = noted.without(entry) if done[-1].put_back else noted  # noqa: PLW2901
+            for entry in reversed(noted.entries):
+                if not noted.lives(entry) and is_meant(entry) and healer_of(entry.kind).still_needed:
+                    done.append(healed(entry, noted, healer_of(entry.kind)))
+                    noted = noted.without(entry) if done[-1].put_back else noted  # noqa: PLW2901
     return tuple(done)
 
 
@@ -87,40 +97,23 @@ def heal_before_run(
         return heal(journal, roots, concerns=is_on_it, healers=healer_of)
 
 
-class _Work(Struct, frozen=True):
-    """Everything a healer needs, to put entries back one after the other."""
-
-    journal: Journal
-    roots: SystemRoots
-    run: ProgramRunner
-    healer_of: Callable[[str], Healer]
-
-    def is_meant(self, entry: Entry, kinds: Collection[str] | None) -> bool:
-        """Whether an entry is of these kinds, or of one that no operator has to put back."""
-        return self.healer_of(entry.kind).by_itself if kinds is None else entry.kind in kinds
-
-    def needs_lock(self, entry: Entry) -> bool:
-        """Whether others may rely on what it tells of."""
-        return self.healer_of(entry.kind).still_needed is not None
-
-    def healed(self, entry: Entry, noted: JournalSnapshot) -> Healing:
-        """Put back, or left to others who rely on it; taken out of the journal in both cases."""
-        healer = self.healer_of(entry.kind)
-        try:
-            needed = healer.still_needed(entry, noted, self.roots) if healer.still_needed else None
-            text = needed or healer.put_back(entry, self.roots, self.run)
-        except OpenptsError as error:
-            return _failed(entry, error)
-        self.journal.remove(entry)
-        return Healing(entry, put_back=True, text=text)
-
-    def healed_alone(self, entry: Entry) -> Healing | None:
-        """Restore without holding the lock; None if another process has restored it by now."""
-        try:
-            with claimed(self.journal, entry) as still_there:
-                return self.healed(entry, JournalSnapshot()) if still_there else None
-        except JournalError as error:
-            return _failed(entry, error)
+def _healed(
+    entry: Entry,
+    noted: JournalSnapshot,
+    healer: Healer,
+    *,
+    journal: Journal,
+    roots: SystemRoots,
+    run: ProgramRunner,
+) -> Healing:
+    """Put back, or left to others who rely on it; taken out of the journal in both cases."""
+    try:
+        needed = healer.still_needed(entry, noted, roots) if healer.still_needed else None
+        text = needed or healer.put_back(entry, roots, run)
+    except OpenptsError as error:
+        return _failed(entry, error)
+    journal.remove(entry)
+    return Healing(entry, put_back=True, text=text)
 
 
 def _failed(entry: Entry, error: OpenptsError) -> Healing:

@@ -218,7 +218,7 @@ class ScriptRunner:
         answer: Answer = None
         try:
             while True:
-                answer = self._carry_out(script.send(answer))
+                answer = self.carry_out(script.send(answer))
         except StopIteration:
             return
         except KeyboardInterrupt:
@@ -227,7 +227,8 @@ class ScriptRunner:
         finally:
             self.write_down()
 
-    def _carry_out(self, request: Request) -> Answer:
+    def carry_out(self, request: Request) -> Answer:
+        """Do what a script, or a driver in its place, asks for."""
         match request:
             case Purge(needed):
                 self._purge() if needed else self._keep_state()
@@ -242,7 +243,7 @@ class ScriptRunner:
                 trimmed = self.preparation.device.trimmed_reads(active_range, seed)
                 self.writer.update_manifest(trimmed=trimmed)
             case ReadHealth(phase, number):
-                return self._health(ReadingPoint.DURING, phase, number)
+                return self.health(ReadingPoint.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
                 self._tell(SteadyStateJudged.of(phase, number, names, reports))
             case CycleFinished():
@@ -259,7 +260,7 @@ class ScriptRunner:
         self.write_down()  # it may take hours, in which what was measured could be lost
         self.pause.until_written()
         if self._purges:
-            self._health_between_steps()
+            self.health(ReadingPoint.DURING)
         self._phase = None
         # a drive that is erasing may refuse a command, and then count that as an error
         self.sampler.leave_drive_alone = True
@@ -268,7 +269,7 @@ class ScriptRunner:
             lambda share, text: self.emit(PurgeProgressed(share=share, text=text))
         )
         self._purges.append(purge_report)
-        self._health_between_steps()
+        self.health(ReadingPoint.DURING)
         self.add_deviations(deviations)
         self.writer.update_manifest(purges=self._purges)
         self.emit(PurgeFinished(purge_report))
@@ -290,25 +291,16 @@ class ScriptRunner:
         if self._engine_clock_offset_ns is None:
             self._engine_clock_offset_ns = self.past.clock_ns - time.monotonic_ns()
 
-    def repeat(self, request: Request) -> None:
-        """Carry out once more what an earlier attempt did: what followed from it is gone."""
-        self._carry_out(request)
-
-    def health(self, occasion: ReadingPoint) -> None:
-        """Read the device's log before or after the test, for the record."""
-        self._health(occasion, None, None)
-
     def restore_write_cache(self) -> None:
         """Set the cache as the script last asked for: a power cycle may have changed it."""
         if self._write_caches:
             required = self._write_caches[-1].required == ENABLED
             self.add_deviations(self.preparation.write_cache(required)[1])
 
-    def _health_between_steps(self) -> None:
-        """Read the log where every test leaves the device alone: before and after the purge of a cycle."""
-        self._health(ReadingPoint.DURING, None, None)
-
-    def _health(self, occasion: ReadingPoint, phase: Phase | None, number: int | None) -> HealthReading:
+    def health(
+        self, occasion: ReadingPoint, phase: Phase | None = None, number: int | None = None
+    ) -> HealthReading:
+        """Read the device's log, for the record; without a phase where every test leaves the device alone."""
         reading = self._within_the_run(self.read_health())
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.writer.add_health(
@@ -362,7 +354,7 @@ class ScriptRunner:
         before, self._phase = self._phase, phase
         leaves_alone = _WITHOUT_COMMANDS & {before, phase}
         if self.reads_each_phase and before not in {None, phase} and not leaves_alone:
-            self._health(ReadingPoint.DURING, before, None)
+            self.health(ReadingPoint.DURING, before)
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
         steps = apply.steps

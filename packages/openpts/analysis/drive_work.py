@@ -41,8 +41,8 @@ class CounterMeter(Struct, frozen=True):
 
     def drawn(self, begin_ns: int, end_ns: int) -> Drawn:
         """All or nothing: nothing before the first value, and where the counter went back."""
-        went = counter_change(self.t_ns, self.joules, begin_ns, end_ns)
-        return Drawn() if went is None else Drawn(went, end_ns - begin_ns)
+        joules = counter_change(self.t_ns, self.joules, begin_ns, end_ns)
+        return Drawn() if joules is None else Drawn(joules, end_ns - begin_ns)
 
 
 class WattMeter:
@@ -200,9 +200,9 @@ def change(before: Mapping[str, float], after: Mapping[str, float], name: str) -
 
 def fine_change(before: Mapping[str, float], after: Mapping[str, float], name: str) -> float | None:
     """How far a counter went; None also where it rose by too few of its steps for a ratio."""
-    went = change(before, after, name)
+    grown = change(before, after, name)
     least = _FEWEST_STEPS * after.get(f"{name.removesuffix('bytes')}unit_bytes", 0)
-    return went if went is None or went == 0 or went >= least else None
+    return grown if grown is None or grown == 0 or grown >= least else None
 
 
 def write_amplification(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:

@@ -111,7 +111,7 @@ class MarkRule(Struct, frozen=True):
 
     limit: HostLimit
     least_pct: float
-    words: str
+    text: str
     counted_late: bool = False
     not_polling: bool = False
 
@@ -178,9 +178,9 @@ def limits_of(marks: Marks) -> tuple[HostLimit, ...]:
     return tuple(limit for limit in HostLimit if limit in found)
 
 
-def evidence_words(names: Iterable[str]) -> list[str]:
+def evidence_texts(names: Iterable[str]) -> list[str]:
     """What sampled values tell, each once."""
-    return list(dict.fromkeys(rule.words for name in names if (rule := rule_of(name)) is not None))
+    return list(dict.fromkeys(rule.text for name in names if (rule := rule_of(name)) is not None))
 
 
 def marks_of(

@@ -5,7 +5,7 @@ from math import fsum
 from pkgutil import resolve_name
 from typing import Any, Final
 
-from openpts.analysis.host_limits import evidence_words
+from openpts.analysis.host_limits import evidence_texts
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import PlannedApply
@@ -41,7 +41,7 @@ from openpts.runner.events import (
 from openpts.runner.progress import RunProgress
 from openpts.runner.step_faults import HANG_NS, capped_streams, hang_text, standstill_text, what_to_do
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
-from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_words
+from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_text
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.hook import HookRun
 from openpts.vocabulary.power import Cut, losses_text
@@ -272,7 +272,7 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     lines = []
     match event:
         case HostLimited(place, new=new, evidence=evidence) if new:
-            lines = [f"{host_limit_text(new, evidence_words(evidence))}, in {place}"]
+            lines = [f"{host_limit_text(new, evidence_texts(evidence))}, in {place}"]
         case StepsStarted(_, apply) if apply.phase in _ANNOUNCED and not progress.phase_ns:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
@@ -349,7 +349,7 @@ _TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
     ),
     HookEnded: lambda event: _hook_text(event.hook),
     PowerWasCut: lambda event: _cut_line(event.cut),
-    FileSystemPrepared: lambda event: file_system_words(event.file_system),
+    FileSystemPrepared: lambda event: file_system_text(event.file_system),
     CommandEnded: lambda event: _command_line(event.run),
 }
 """Events that say the same whatever was before them."""

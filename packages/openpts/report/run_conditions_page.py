@@ -112,7 +112,7 @@ def _row(run: Run, sign: _Sign, start_ns: int, judged_ns: int) -> Cells:
     longest_ns, step = sign.longest
     link = _links(run).get(sign.name.removesuffix("_use_pct"), "")
     return (
-        f"{sign.rule.words}: {link}" if link else sign.rule.words,
+        f"{sign.rule.text}: {link}" if link else sign.rule.text,
         str(sign.rule.limit),
         cells.number(sign.marked_ns / NS_PER_S, 0),
         cells.percent(100 * sign.marked_ns / judged_ns),

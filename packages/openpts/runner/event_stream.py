@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from openpts.analysis.host_limits import evidence_words
+from openpts.analysis.host_limits import evidence_texts
 from openpts.analysis.latency import Figures
 from openpts.planning.dry_run import PlannedApply
 from openpts.runner import event_lines as lines
@@ -220,6 +220,6 @@ _LINES: Final[Mapping[type, Callable[[Any], EventLine]]] = {
     events.RecordDelayed: lambda event: _note("record_delayed", event.reason),
     events.RunGoesOn: lambda event: _note("goes_on", f"paused for {format_duration(event.paused_ns)}"),
     events.HostLimited: lambda event: filled(
-        lines.HostLimitedLine, event, evidence=tuple(evidence_words(event.evidence))
+        lines.HostLimitedLine, event, evidence=tuple(evidence_texts(event.evidence))
     ),
 }

@@ -60,7 +60,7 @@ class FileSystemReport(Struct, frozen=True):
     trim: str = ""
 
 
-def file_system_words(report: FileSystemReport) -> str:
+def file_system_text(report: FileSystemReport) -> str:
     """``ext4 on /dev/loop0, made by openpts, 40.0 % used, at /run/openpts-app-x1; trim: 512 MiB trimmed``."""
     if not report.directory:
         return f"{report.device} without a file system"

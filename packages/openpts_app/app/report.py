@@ -7,7 +7,13 @@ from typing import Any, Final
 import msgspec
 
 from openpts.analysis.run_comparison import Quality, RunSet
-from openpts.procedures.kit.content import ReportContent, repeat_figures, rse_cell, set_words, spread_words
+from openpts.procedures.kit.content import (
+    ReportContent,
+    repeat_figures,
+    rse_cell,
+    set_remarks,
+    spread_remarks,
+)
 from openpts.procedures.kit.header import Rows
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration
@@ -55,7 +61,7 @@ class AppReport(AppResults, frozen=True):
         for kind in _WARM_FIRST:
             if (times := self.times(kind)) is None:
                 continue
-            spread = "; ".join(spread_words(times))
+            spread = "; ".join(spread_remarks(times))
             cold = all(run.cold for run in self.of_kind(kind)) or kind is RunKind.WARM
             runs = self.of_kind(kind)
             note = "" if cold else f" The page cache was {runs[0].page_cache}."
@@ -132,7 +138,7 @@ class AppReport(AppResults, frozen=True):
                 Col("RSE (%)", lambda row: rse_cell(row[1]), width=0.7),
                 Col(
                     "Judged",
-                    lambda row: cells.words("; ".join(set_words(row[1])) or "accepted"),
+                    lambda row: cells.words("; ".join(set_remarks(row[1])) or "accepted"),
                     align="left",
                     width=1.5,
                 ),
@@ -428,7 +434,7 @@ def _several(repeats: RunSet) -> Mapping[str, Any] | None:
 
 def _set_cell(repeats: RunSet) -> Cell:
     """The median with its spread; none of a set that is discarded."""
-    note = "; ".join(spread_words(repeats)) if repeats.count > 1 else ""
+    note = "; ".join(spread_remarks(repeats)) if repeats.count > 1 else ""
     if repeats.quality is Quality.DISCARDED:
         return cells.missing(note)
     return Cell(cells.fixed(repeats.median, decimals(repeats.median)), repeats.median, note)

@@ -14,7 +14,7 @@ from openpts.analysis.run_comparison import (
     SetRule,
     ratio_between,
 )
-from openpts.procedures.kit.content import ONE_RUN, MedianRun, rse_cell, set_words
+from openpts.procedures.kit.content import ONE_RUN, MedianRun, rse_cell, set_remarks
 from openpts.procedures.kit.standing import red_line_of_all
 from openpts.procedures.registry import procedure_of
 from openpts.report.sources import default_date
@@ -173,8 +173,8 @@ def statement(one: SetValue) -> str:
     """The statement on a key value of a contender, in one line."""
     if one.runs is None:
         return absence(one)
-    said = [word for word in (outcome_words(one), _ratio_words(one), *set_words(one.runs), one.state) if word]
-    return "; ".join(dict.fromkeys(said))
+    texts = (outcome_words(one), _ratio_words(one), *set_remarks(one.runs), one.state)
+    return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
 def _runs_cell(test: ComparedTest, name: str) -> Cell:

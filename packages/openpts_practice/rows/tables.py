@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct
 
 from openpts.analysis.run_comparison import Quality, SetRule
-from openpts.procedures.kit.content import repeat_figures, rse_cell, set_words, spread_words
+from openpts.procedures.kit.content import repeat_figures, rse_cell, set_remarks, spread_remarks
 from openpts.record.reader import Run
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.facts import TargetFacts
@@ -172,7 +172,7 @@ def _spread_note(figure: RowFigure, *, with_shown: bool = False) -> str:
         *([f"median {middle}"] if with_shown or not own else []),
         f"{low} to {high}",
     ]
-    return "; ".join((", ".join(parts), *spread_words(passes, "pass")))
+    return "; ".join((", ".join(parts), *spread_remarks(passes, "pass")))
 
 
 def value_text(value: float, unit: FigureUnit) -> str:
@@ -194,7 +194,7 @@ def _several(figure: RowFigure) -> Mapping[str, Any] | None:
 
 def _measured_cell(figure: RowFigure) -> Cell:
     """A figure away from its page: with its spread only; none of passes that are discarded."""
-    note = "; ".join(spread_words(figure.passes, "pass")) if figure.passes.count > 1 else ""
+    note = "; ".join(spread_remarks(figure.passes, "pass")) if figure.passes.count > 1 else ""
     if figure.discarded:
         return cells.missing(note)
     return Cell(value_text(figure.shown, figure.unit), figure.shown, note)
@@ -319,7 +319,7 @@ def _each_pass_cells(figure: RowFigure, most: int) -> tuple[Cell, ...]:
         *((cells.none(),) * (most - passes.count)),
         rse_cell(passes, "pass"),
         Cell(
-            "; ".join(set_words(passes, "pass")) or "accepted",
+            "; ".join(set_remarks(passes, "pass")) or "accepted",
             tone="" if passes.quality in {Quality.ACCEPTED, Quality.ONE_RUN} else "fail",
         ),
     )

@@ -312,8 +312,8 @@ def _guided(run: Run, guide: str, statuses: Container[Status], *, as_json: bool)
     table.add_column(ratio=6, overflow="fold")
     for id_, found in shown.items():
         style, practice = _STYLES[found.status], texts[id_]
-        words = Text(f"{practice.text} [{practice.clause}]")
-        table.add_row(Text(id_), Text(found.status, style=style), words, Text(finding_text(found)))
+        text = Text(f"{practice.text} [{practice.clause}]")
+        table.add_row(Text(id_), Text(found.status, style=style), text, Text(finding_text(found)))
     console = table_console(sys.stdout)
     console.print(f"{run.manifest.test_id}: {GUIDES[guide]}\n")
     console.print(table)

@@ -389,8 +389,7 @@ def _window_of(minutes: Sequence[Sample], steady_round: int | None) -> SteadySta
 def preconditioned(evidence: Evidence) -> Finding:
     """WDPC ran until its tracked minutes were steady, or for 25 of them."""
     minutes = [each.sample for each in minutes_of(evidence)]
-    went_on = bool(evidence.of(Phase.ROUND) or evidence.of(Phase.WAIT_STATE) or evidence.outcomes)
-    if not went_on:
+    if not (evidence.of(Phase.ROUND) or evidence.of(Phase.WAIT_STATE) or evidence.outcomes):
         return not_reached(evidence.ending)
     report = _window_of(minutes, None)
     required = f"until steady, or {MOST_ROUNDS} tracking rounds"

@@ -44,12 +44,12 @@ def _stops_if_not_steady(evidence: Evidence) -> Finding:
 
 
 def _order(evidence: Evidence) -> Finding:
-    came = [
+    places = (
         (step.place.phase, step.place.number)
         for step in evidence.steps
         if step.place.phase in {Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE}
-    ]
-    used = list(dict.fromkeys(came))
+    )
+    used = list(dict.fromkeys(places))
     required = [
         (phase, number) for number in _WAIT_STATES for phase in (Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE)
     ]

@@ -52,14 +52,9 @@ def _heat_map(number: int, title: str, base: dict[_Point, float], other: dict[_P
     deltas = {point: advantage_pct(base[point], other[point], Better.HIGHER) or 0.0 for point in points}
     share_table, delta_table = (
         size_by_mix(
-            f"compare-iops-{key}-{number}",
-            words,
-            sizes,
-            mixes,
-            partial(_cell, values, plus=plus),
-            printed=False,
+            f"compare-iops-{key}-{number}", of, sizes, mixes, partial(_cell, values, plus=plus), printed=False
         )
-        for key, words, values, plus in (
+        for key, of, values, plus in (
             ("share", title, shares, False),
             ("delta", f"{title}: delta (%)", deltas, True),
         )

@@ -8,7 +8,7 @@ from openpts_pts.shared.short_report import (
     Picked,
     preparation,
     reordered,
-    rounds_words,
+    rounds_text,
     steady_state_table,
     verification,
 )
@@ -17,7 +17,7 @@ from openpts_pts.shared.short_report import (
 # TKP-IOPS-01 to 04
 def introduction(sections: Sequence[Section], conditions: IopsConditions) -> str:
     """What was done, as recorded."""
-    loops = rounds_words(conditions, outer="the workloads", inner="the block sizes")
+    loops = rounds_text(conditions, outer="the workloads", inner="the block sizes")
     return f"The test: {preparation(Picked(sections[0]))}; then {loops} IOPS of reads and writes are added."
 
 

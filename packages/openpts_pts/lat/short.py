@@ -9,7 +9,7 @@ from openpts_pts.shared.short_report import (
     Picked,
     preparation,
     reordered,
-    rounds_words,
+    rounds_text,
     steady_state_table,
     verification,
 )
@@ -25,7 +25,7 @@ _COLUMNS_PX: Final = 290
 # TKP-LAT-01, 02
 def introduction(sections: Sequence[Section], conditions: LatencyConditions) -> str:
     """What was done, as recorded."""
-    loops = rounds_words(conditions, outer="the workloads", inner="the block sizes")
+    loops = rounds_text(conditions, outer="the workloads", inner="the block sizes")
     return f"The test: {preparation(Picked(sections[0]))}; then {loops}"
 
 

@@ -28,7 +28,6 @@ from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.sample import Phase, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import data_text
-from openpts.vocabulary.workload import data_text as data_words
 from openpts_pages import cells
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Cells, PlotName, page_of, rows_table
@@ -337,7 +336,7 @@ def fills_text(run: Run, written_bytes: int) -> str:
     return f"{share:.2f} x User Capacity" if share >= 0.1 else f"{share:.2g} x User Capacity"
 
 
-def stimulus_words(stimulus: Stimulus) -> str:
+def stimulus_text(stimulus: Stimulus) -> str:
     """A stimulus with its demand: ``RND 4 KiB 0/100, TC 4 / QD 32``."""
     return f"{stimulus}, {demand_text(stimulus.tc, stimulus.qd)}"
 
@@ -403,8 +402,8 @@ def _conditioning_row(run: Run, step: StepRecord) -> Cells:
     complete = sample.state is StepState.COMPLETE
     return (
         str(step.place.number),
-        "idle" if stimulus is None else stimulus_words(stimulus),
-        "-" if stimulus is None else data_words(stimulus.data),
+        "idle" if stimulus is None else stimulus_text(stimulus),
+        "-" if stimulus is None else data_text(stimulus.data),
         cells.number(written / GB, 1),
         cells.number(written / capacity, 2) if capacity else cells.missing("no capacity"),
         format_duration(sample.elapsed_ns),

@@ -70,8 +70,8 @@ class Picked(Struct):
 
 def _nothing(page: Page | None, name: str) -> list[Block]:
     """Why there is no plot, as the full report says it."""
-    said = [] if page is None else [block for block in page.blocks if isinstance(block, Verdict)]
-    return list(said) or [Verdict(f"{name.replace('-', ' ')}: n/a (not part of this report).")]
+    sentences = () if page is None else (block for block in page.blocks if isinstance(block, Verdict))
+    return list(sentences) or [Verdict(f"{name.replace('-', ' ')}: n/a (not part of this report).")]
 
 
 # TKP-SS-04
@@ -128,7 +128,7 @@ def _items(table: Table | None) -> dict[str, str]:
     return {} if table is None else {row.head.text: row.cells[0].text for row in table.rows}
 
 
-def rounds_words(conditions: RoundConditions, *, outer: str, inner: str) -> str:
+def rounds_text(conditions: RoundConditions, *, outer: str, inner: str) -> str:
     """The loops of a round and what ends them, as this run had them."""
     mixes = ", ".join(f"{read_pct}/{100 - read_pct}" for read_pct in conditions.read_pcts)
     sizes = ", ".join(block_size_kib(size) for size in conditions.block_sizes_bytes)

@@ -80,16 +80,16 @@ def script(conditions: ThroughputConditions, user_capacity_bytes: int) -> Script
     """The script of 8.2; step numbers are the specification's."""
     # For each block size a test of its own
     for place, size_bytes in enumerate(conditions.block_sizes_bytes):
-        goes_on = conditions.preconditions_once and place > 0
+        continues = conditions.preconditions_once and place > 0
 
         # 1  Purge the device
-        yield Purge(needed=not goes_on)
+        yield Purge(needed=not continues)
 
         # 2.1  Set and record parameters
         yield SetWriteCache(conditions.write_cache_enabled)
 
         # 2.2  Workload independent preconditioning in the block size of the test
-        if not goes_on:
+        if not continues:
             yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
 
         # 2.4  Rounds until steady state or the last one; an engine's sequence continues

@@ -16,11 +16,11 @@ from openpts.vocabulary.workload import Workload
 from openpts_pts.shared.continuous import histogram_steps
 
 
-def _with_workloads(name: str, words: list[str | WorkloadTable], conditions: Any) -> Any:
+def _with_workloads(name: str, values: list[str | WorkloadTable], conditions: Any) -> Any:
     present = conditions.workloads[0]
-    meant = tuple(workload_or_same(name, word, present) for word in words)
-    readers.without_repeats(name, tuple(workload.title for workload in meant))
-    return replace(conditions, workloads=meant)
+    workloads = tuple(workload_or_same(name, value, present) for value in values)
+    readers.without_repeats(name, tuple(workload.title for workload in workloads))
+    return replace(conditions, workloads=workloads)
 
 
 SHORT: Final = Parameter(

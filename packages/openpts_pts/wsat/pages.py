@@ -131,28 +131,28 @@ class SaturationCycle(Struct, frozen=True):
         return [] if verdict is None else [whole[number] for number in verdict.rounds]
 
     @property
-    def steady_words(self) -> str:
+    def steady_text(self) -> str:
         """The header's field Steady State."""
         verdict = self.results.verdict
         if self.results.steady and verdict is not None:
             return f"{verdict.rounds[0]} - {verdict.rounds[-1]}"
-        return "not found" if verdict is not None else f"n/a ({self.tracked_words})"
+        return "not found" if verdict is not None else f"n/a ({self.tracked_text})"
 
     @property
-    def state_words(self) -> str:
+    def state_text(self) -> str:
         """Whether Steady State was found, for figures that are shown apart from the rounds."""
         if self.results.steady:
             other = ", at another level than the end" if self.results.ends_elsewhere else ""
             return f"found in Tracking Round {self.results.steady_round}{other}"
-        return self.steady_words
+        return self.steady_text
 
     @property
-    def tracked_words(self) -> str:
+    def tracked_text(self) -> str:
         """How many tracked minutes there are of those that a window takes."""
         return f"{min(len(self.results.tracked_iops), WINDOW_ROUNDS)} of {WINDOW_ROUNDS} tracked minutes"
 
     @property
-    def written_words(self) -> tuple[str, str]:
+    def written_texts(self) -> tuple[str, str]:
         """Gigabytes written, and drive fills."""
         written_bytes = self.results.written_bytes
         fills = written_bytes / self.capacity_bytes if self.capacity_bytes else 0.0
@@ -161,7 +161,7 @@ class SaturationCycle(Struct, frozen=True):
     @property
     def end(self) -> str:
         """What ended the stimulus, after how long and how much."""
-        amount, fills = self.written_words
+        amount, fills = self.written_texts
         ended = f"ended by: {self.ended_by}" if self.ended_by else "not completed"
         length = format_duration(self.results.elapsed_ns)
         return f"{self.workload.title}: {length}, {amount} written = {fills}; {ended}."
@@ -235,7 +235,7 @@ class SaturationCycle(Struct, frozen=True):
             ),
             ("Ended by", self.ended_by or cells.words("not ended", tone="fail")),
             ("Time", format_duration(results.elapsed_ns)),
-            ("Written", " = ".join(self.written_words)),
+            ("Written", " = ".join(self.written_texts)),
             ("Tracked minutes", str(len(results.tracked_iops))),
         ]
         what = "Stimulus, applied after the pass" if short else "Stimulus, applied to the purged device"
@@ -360,7 +360,7 @@ class SaturationCycle(Struct, frozen=True):
             metric=IOPS,
             verdict=self.results.verdict,
             values=self.results.tracked_iops,
-            reason=self.tracked_words,
+            reason=self.tracked_text,
             conditions=f"Minutes of {format_duration(conditions.minute_ns)}, which begin "
             f"{format_duration(conditions.tracking_period_ns)} apart; {self.demand}; "
             f"DP = {header.data_text(conditions)} [10.3.2].",
@@ -404,7 +404,7 @@ class SaturationCycle(Struct, frozen=True):
             ("FOB plateau, length (min)", cells.number(zones.plateau_minutes, 0)),
             ("Transition begins", f"minute {zones.plateau_minutes + 1}" if left else never_left),
             ("End zone begins", settled if left else never_left),
-            ("Steady State", self.state_words),
+            ("Steady State", self.state_text),
             (f"Last {FINAL_MINUTES} minutes, mean (IOPS)", cells.number(zones.final_iops, 1)),
             *((label, cells.number_or("no end zone", value, n)) for label, value, n in end_zone),
         ]

@@ -94,7 +94,7 @@ def report(run: Run) -> ReportContent:
     missing = [
         Verdict(f"{workload.title}: not begun.", "fail") for workload in conditions.workloads[len(cycles) :]
     ]
-    steady = cycles[0].state_words if len(cycles) == 1 else "see verdicts"
+    steady = cycles[0].state_text if len(cycles) == 1 else "see verdicts"
     return ReportContent(
         verdicts=(*(verdict for cycle in cycles for verdict in _verdicts(cycle)), *missing),
         measures=tuple(one for cycle in cycles for one in _measures(cycle, steady)),
@@ -121,12 +121,12 @@ def _steady_verdict(cycle: SaturationCycle) -> Verdict:
     if results.steady:
         return Verdict(
             f"{title}: Steady State found in Tracking Round {results.steady_round} "
-            f"(Tracking Rounds {cycle.steady_words}, rules of 2.1.24){_other_level(cycle.results)}.",
+            f"(Tracking Rounds {cycle.steady_text}, rules of 2.1.24){_other_level(cycle.results)}.",
             "info" if results.ends_elsewhere else "pass",
         )
     count = len(results.tracked_iops)
     if results.verdict is None:
-        return Verdict(f"{title}: Steady State can't be judged: n/a ({cycle.tracked_words}).")
+        return Verdict(f"{title}: Steady State can't be judged: n/a ({cycle.tracked_text}).")
     if cycle.state is not None:
         rule = f"no five of {count} are steady and known within {cycle.conditions.within_pct:g} %"
         return Verdict(f"{title}: Steady State not found in Tracking Rounds: {rule}.", "fail")
@@ -147,7 +147,7 @@ def _other_level(results: SaturationResults) -> str:
 
 
 def _measures(cycle: SaturationCycle, steady: str) -> tuple[Measured, ...]:
-    results, found = cycle.results, f"Steady State {cycle.state_words}"
+    results, found = cycle.results, f"Steady State {cycle.state_text}"
     state = "" if results.steady and not results.ends_elsewhere else found
     subject = Subject(cycle.workload.title, steady=steady, state=state)
     return (
@@ -161,12 +161,12 @@ def _of_minutes(cycle: SaturationCycle, one: Measured) -> Measured:
     """Steady State with the few minutes that it is of, and the level at the end where that is another."""
     if one.value is None:
         return one
-    words, zones = f"mean of the minutes of Tracking Rounds {cycle.steady_words}", cycle.results.zones
+    text, zones = f"mean of the minutes of Tracking Rounds {cycle.steady_text}", cycle.results.zones
     least = max(one.expanded_uncertainty or 0.0, _LEVEL_PCT / 100 * one.value)
     if zones is not None and abs(zones.final_iops - one.value) > least:
         way = "fell" if zones.final_iops < one.value else "rose"
-        words += f", then it {way} to {cells.fixed(zones.final_iops, 0)} at the end"
-    return replace(one, cell=replace(one.cell, note=words))
+        text += f", then it {way} to {cells.fixed(zones.final_iops, 0)} at the end"
+    return replace(one, cell=replace(one.cell, note=text))
 
 
 def _of_zones(cycle: SaturationCycle, subject: Subject) -> Iterator[Measured]:
@@ -219,7 +219,7 @@ def _steady_average(cycle: SaturationCycle) -> float | Cell:
     """The window's average where it was steady, else what was found."""
     verdict = cycle.results.verdict
     if verdict is None or not cycle.results.steady:
-        return cells.missing(f"Steady State {cycle.state_words}")
+        return cells.missing(f"Steady State {cycle.state_text}")
     return verdict.average
 
 
@@ -272,7 +272,7 @@ def _section(cycle: SaturationCycle) -> header.TestSection:
             ("Duration", "N/A"),
             ("Pre Condition 2", "none"),
             ("TOIO - TC/QD", "N/A"),
-            ("SS Rounds", cycle.steady_words),
+            ("SS Rounds", cycle.steady_text),
         ),
         test_rows=header.stimulus_rows(
             cycle.run,
@@ -280,7 +280,7 @@ def _section(cycle: SaturationCycle) -> header.TestSection:
             ("RW Mix", f"{workload.read_pct}/{100 - workload.read_pct}"),
             ("Block Sizes", f"{sizes[0]} KiB" if len(sizes) == 1 else f"{len(sizes)} sizes"),
             ("TOIO - TC/QD", cycle.demand),
-            ("Steady State", cycle.steady_words),
+            ("Steady State", cycle.steady_text),
             ("Test Stimulus 2", f"{workload.title}, {length}"),
             ("TOIO - TC/QD", cycle.demand),
             ("Steady State", "N/A"),
@@ -308,7 +308,7 @@ def _figures(cycle: SaturationCycle) -> dict[str, Any]:
         "steady_state": {
             "reached": results.steady,
             "ends_elsewhere": results.ends_elsewhere,
-            "state": cycle.state_words,
+            "state": cycle.state_text,
             "tracking_round": results.steady_round if results.steady else None,
             "average_iops": verdict.average if verdict and results.steady else None,
             "range_pct": verdict.range_pct if verdict else None,

@@ -44,12 +44,12 @@ def blocks(sections: Sequence[Section], conditions: WriteSaturationConditions) -
 
 
 def _of_workload(picked: Picked) -> list[Block]:
-    said = picked.sentences("iops-time")[:1]
+    sentences = picked.sentences("iops-time")[:1]
     shown = _rounds(picked)
     if shown is None:
-        return [*said]
+        return [*sentences]
     return [
-        *said,
+        *sentences,
         _plot(picked, shown, "iops", "IOPS", (_LOWEST, _HIGHEST, _IOPS)),
         Verdict("IOPS of each Round, with its slowest and fastest interval."),
         _plot(picked, shown, "latency", "Mean latency (ms)", (_LATENCY,)),

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.run_comparison import RunSet
-from openpts.procedures.kit.content import ReportContent, spread_words
+from openpts.procedures.kit.content import ReportContent, spread_remarks
 from openpts.procedures.kit.header import Rows
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US, format_duration
@@ -313,7 +313,7 @@ class ReplayReport(Struct, frozen=True):
         longest_ns = self.conditions.max_idle_ns
         idle = "full" if longest_ns is None else f"max-idle {format_duration(longest_ns)}"
         scored = [("Trace", results.original_score), *((one.label, one.score) for one in results.passes)]
-        spread = "; ".join(spread_words(results.scores, "pass")) if results.scores else "no score"
+        spread = "; ".join(spread_remarks(results.scores, "pass")) if results.scores else "no score"
         return labeled_table(
             _numbered("replay-score", number),
             f"openpts Trace Score ({idle})",

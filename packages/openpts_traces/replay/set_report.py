@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.analysis.run_comparison import Quality
-from openpts.procedures.kit.content import ReportContent, repeat_figures, rse_cell, set_words
+from openpts.procedures.kit.content import ReportContent, repeat_figures, rse_cell, set_remarks
 from openpts.procedures.kit.header import Rows
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_MS, NS_PER_S, format_count
@@ -72,7 +72,7 @@ def _median(one: Scored) -> Cell:
     scores = one.scores
     if scores is None:
         return cells.missing("no reads and writes with times")
-    text = "; ".join(set_words(scores, "pass"))
+    text = "; ".join(set_remarks(scores, "pass"))
     if one.is_discarded:
         return Cell("discarded", note=text, tone="missing")
     return cells.number(

@@ -120,7 +120,7 @@ class MedianRun(Struct, frozen=True):
 ONE_RUN: Final = "one run: no statement about spread"
 
 
-def set_words(repeats: RunSet, noun: str = "run") -> tuple[str, ...]:
+def set_remarks(repeats: RunSet, noun: str = "run") -> tuple[str, ...]:
     """What a set lacks; empty for one that lacks nothing."""
     above = f"{rse_text(repeats)} above {repeats.rule.rse_limit_pct:g} %"
     match repeats.quality:
@@ -134,9 +134,9 @@ def set_words(repeats: RunSet, noun: str = "run") -> tuple[str, ...]:
             return _count_words(repeats, noun)
 
 
-def spread_words(repeats: RunSet, noun: str = "run") -> tuple[str, ...]:
+def spread_remarks(repeats: RunSet, noun: str = "run") -> tuple[str, ...]:
     """The relative standard error, and what the set lacks."""
-    lacks = set_words(repeats, noun)
+    lacks = set_remarks(repeats, noun)
     return lacks if repeats.quality is not Quality.ACCEPTED else (rse_text(repeats), *lacks)
 
 

@@ -122,8 +122,8 @@ def _named(name: str, value: object, field: Field) -> str:
     """A value that says what it is of."""
     if field.text:
         return _text(name, value, field)
-    words = _UNIT.sub("", name).replace("_", " ")
-    return f"{words}: {condition_text(name, value)}{' %' if name.endswith('_pct') else ''}"
+    text = _UNIT.sub("", name).replace("_", " ")
+    return f"{text}: {condition_text(name, value)}{' %' if name.endswith('_pct') else ''}"
 
 
 def _text(name: str, value: object, field: Field) -> str:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.host_limits import MOST_LATE_SHARE, HostLimit, evidence_words
+from openpts.analysis.host_limits import MOST_LATE_SHARE, HostLimit, evidence_texts
 from openpts.record.health import StepMarks
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
@@ -38,8 +38,8 @@ def state_sentence(manifest: Manifest) -> str:
         RunState.FAILED: "The run failed before its end",
     }[manifest.state]
     reason = f": {manifest.state_reason}" if manifest.state_reason else ""
-    goes_on = "; `openpts resume` goes on with it" if can_be_resumed(manifest) else ""
-    return f"{sentence}{reason}{goes_on}."
+    resume = "; `openpts resume` goes on with it" if can_be_resumed(manifest) else ""
+    return f"{sentence}{reason}{resume}."
 
 
 def can_be_resumed(manifest: Manifest) -> bool:
@@ -160,6 +160,6 @@ def _entry(limited: LimitedTime, steps: int) -> Deviation:
         required="the drive, and not the host, as what limits each second",
         used=f"{limited.limit}: the host was the limit in {limited.marked_ns / NS_PER_S:,.0f} of "
         f"{limited.judged_ns / NS_PER_S:,.0f} s ({limited.share_pct:.1f} %), in {len(limited.steps):,} of "
-        f"{steps:,} steps: {'; '.join(evidence_words(limited.names))}",
+        f"{steps:,} steps: {'; '.join(evidence_texts(limited.names))}",
         effect="the figures of these seconds are the host's as well: the drive may do better",
     )

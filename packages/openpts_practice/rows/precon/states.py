@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from openpts.analysis.minutes import Minute, minutes_of, starts_ns
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
-from openpts.procedures.kit.content import set_words
+from openpts.procedures.kit.content import set_remarks
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import Duration
@@ -118,7 +118,7 @@ class StateRow(Struct, frozen=True):
     @property
     def absence(self) -> str:
         """Why there is no value."""
-        return "not measured" if self.figure is None else "; ".join(set_words(self.figure.passes, "pass"))
+        return "not measured" if self.figure is None else "; ".join(set_remarks(self.figure.passes, "pass"))
 
     @property
     def figure(self) -> RowFigure | None:

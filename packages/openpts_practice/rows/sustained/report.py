@@ -44,7 +44,7 @@ from openpts_practice.rows.tables import (
     value_text,
 )
 from openpts_pts.shared.minutes_table import list_minutes, minutes_axis, spread_columns
-from openpts_pts.shared.preparation_page import fills_text, methodology, state_page, stimulus_words
+from openpts_pts.shared.preparation_page import fills_text, methodology, state_page, stimulus_text
 from openpts_pts.shared.saturation import spread_of
 
 _FRESH_COLOR, _SUSTAINED_COLOR = 2, 3
@@ -216,7 +216,7 @@ class SustainedReport(Struct, frozen=True):
             return Verdict("Load: n/a (it never began).", "fail")
         end = f"ended by: {load.ended_by}" if load.ended_by else "not completed"
         return Verdict(
-            f"Load ({stimulus_words(load.stimulus)}): {format_duration(load.elapsed_ns)}, "
+            f"Load ({stimulus_text(load.stimulus)}): {format_duration(load.elapsed_ns)}, "
             f"{cells.fixed(load.written_bytes / GB, 1)} GB written = "
             f"{fills_text(self.run, load.written_bytes)}; "
             f"{end}. Maximum response time of its {load.ios:,} I/Os: "

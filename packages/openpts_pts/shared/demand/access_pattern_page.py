@@ -104,13 +104,13 @@ def _zone_names(stimulus: Stimulus) -> list[str]:
 def _shares_table(table_id: str, title: str, names: Sequence[str], periods: Sequence[Shares]) -> Table:
     """All periods together, and the least and the largest share in any of them."""
     ios = [sum(counts) for counts in zip(*(period.ios for period in periods), strict=True)]
-    total = compare_shares(ios, periods[0].wanted_pct)
+    total = compare_shares(ios, periods[0].expected_pct)
 
     def row(name: str, kind: int) -> Cells:
         shares_pct = [period.shares_pct[kind] for period in periods]
         return (
             name,
-            cells.number(total.wanted_pct[kind], 2),
+            cells.number(total.expected_pct[kind], 2),
             *(cells.number(pct, 3) for pct in (total.shares_pct[kind], min(shares_pct), max(shares_pct))),
             cells.number(max((period.errors[kind] for period in periods), key=abs), 2),
         )

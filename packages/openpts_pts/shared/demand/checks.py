@@ -346,7 +346,7 @@ def histograms(evidence: Evidence, read_pct: float | None) -> Finding:
 
 def order(evidence: Evidence) -> Finding:
     """Maximum, minimum, then those between."""
-    came = [step.place.number for step in evidence.steps if step.place.phase is Phase.HISTOGRAM]
-    numbers = list(dict.fromkeys(came))
+    steps = (step.place for step in evidence.steps if step.place.phase is Phase.HISTOGRAM)
+    numbers = list(dict.fromkeys(place.number for place in steps))
     points = ", ".join(f"TC {tc} QD {qd}" for tc, qd in (_at(evidence, number) for number in numbers))
     return met_if(numbers == sorted(numbers), "maximum, minimum, mid", points)

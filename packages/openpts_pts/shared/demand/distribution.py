@@ -33,7 +33,7 @@ class Shares(Struct, frozen=True):
     where there are too few I/Os for them.
     """
 
-    wanted_pct: tuple[float, ...]
+    expected_pct: tuple[float, ...]
     ios: tuple[float, ...]
     errors: tuple[float, ...]
     chi_square: float | None
@@ -107,7 +107,7 @@ def compare_shares(counts: Sequence[float], weights: Sequence[float]) -> Shares:
     measurable = min(expected) >= _FEWEST_EXPECTED
     chi_square = chi_square_statistic(counts, expected) if measurable else None
     return Shares(
-        wanted_pct=tuple(100 * share for share in shares),
+        expected_pct=tuple(100 * share for share in shares),
         ios=tuple(counts),
         errors=tuple(
             (count - mean) / math.sqrt(mean * (1 - share))

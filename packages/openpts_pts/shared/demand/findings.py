@@ -108,7 +108,7 @@ def _of_shares(run: Run, requirements: Requirements) -> Iterator[Deviation]:
         f"shares of block sizes and ranges within {LIMIT_STANDARD_ERRORS:g} standard errors in each period",
         f"{len(off)} of {len(periods)} distributions are off; the worst by "
         f"{abs(worst.errors[kind]):.1f} standard errors ({worst.shares_pct[kind]:.3f} % for "
-        f"{worst.wanted_pct[kind]:.3g} %, {step.place})",
+        f"{worst.expected_pct[kind]:.3g} %, {step.place})",
         "the pattern was not that of the specification",
     )
 

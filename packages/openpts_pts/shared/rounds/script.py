@@ -66,7 +66,7 @@ def following_round(
     if len(window) == 1:
         began = zip(steps, followed, window[0], strict=True)
         return tuple(
-            Step(step.streams, Duration(short_ns)) if variable and _goes_on(within, short_ns, one) else step
+            Step(step.streams, Duration(short_ns)) if variable and _continues(within, short_ns, one) else step
             for step, variable, one in began
         ), False
     alike = [
@@ -105,7 +105,7 @@ def _variable_of(stimulus: Stimulus | None, tracking: Sequence[TrackingVariable]
     return own
 
 
-def _goes_on(within: float, short_ns: int, sample: Sample) -> bool:
+def _continues(within: float, short_ns: int, sample: Sample) -> bool:
     """Whether a short element would have shown the rate of the whole one."""
     first = sample.intervals[: max(1, short_ns // sample.interval_ns)]
     if not first:

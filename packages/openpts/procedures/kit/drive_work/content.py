@@ -224,8 +224,8 @@ def _of_media(work: DriveWork, dip: LoadDip) -> Iterator[str]:
 
 def _written(series: TelemetrySeries, points: Sequence[_Point]) -> tuple[float, int]:
     """To the media, and by the host."""
-    went = counter_change(series.t_ns, series.values, points[0].begin_ns, points[-1].end_ns)
-    return went or 0.0, sum(point.interval.write.bytes for point in points)
+    media_bytes = counter_change(series.t_ns, series.values, points[0].begin_ns, points[-1].end_ns)
+    return media_bytes or 0.0, sum(point.interval.write.bytes for point in points)
 
 
 def _of_level(dip: LoadDip) -> Iterator[str]:

@@ -60,10 +60,10 @@ _REPEATED: Final = frozenset(
 
 def _phase_name(place: StepPlace) -> str:
     """A phase, with its number where numbers are different things."""
-    words = (
+    text = (
         place.phase.replace("_", " ") if place.phase in _REPEATED else phase_text(place.phase, place.number)
     )
-    return words.upper() if place.phase in {Phase.WIPC, Phase.WDPC} else capitalised(words)
+    return text.upper() if place.phase in {Phase.WIPC, Phase.WDPC} else capitalised(text)
 
 
 class WorkSpan(Struct, frozen=True):
@@ -286,10 +286,10 @@ class DriveWork(Struct, frozen=True, dict=True):
 
     def _done(self, step: StepRecord) -> str:
         """The stimulus, with its data where these are not the test's: the levels of a sweep."""
-        stimulus, words = step.sample.step.stimulus, str(step.sample.step)
+        stimulus, text = step.sample.step.stimulus, str(step.sample.step)
         if stimulus is None or stimulus.data == self.run.manifest.conditions.data:
-            return words
-        return f"{words}, {data_word(stimulus.data)}"
+            return text
+        return f"{text}, {data_word(stimulus.data)}"
 
     def _named_part(self, place: StepPlace) -> str:
         conditions = self.run.manifest.conditions

@@ -87,6 +87,7 @@ def lines_of(folder: Path, before: Sequence[str], current: str, present: Path | 
     return ended.stdout.splitlines()
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("current", ["", "-"])
 def test_every_command_is_completed_as_by_click(current, installed, monkeypatch) -> None:
     for words, command in TREE.items():

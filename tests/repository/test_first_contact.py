@@ -171,6 +171,7 @@ def test_examples_are_command_lines_that_click_takes() -> None:
         command.make_context(command.name, words, parent=context.parent)
 
 
+@pytest.mark.full_matrix(most=10)
 @pytest.mark.parametrize("test", [words[1] for words in TREE if words[:1] == ("plan",) and len(words) == 2])
 def test_the_example_of_a_test_can_be_carried_out(test) -> None:
     _, _, _, *words = shlex.split(example_of(f"openpts run {test}"))
@@ -233,6 +234,7 @@ def test_the_first_pages_fit_a_narrow_terminal(words, monkeypatch) -> None:
 TYPED_FIRST = [(), ("run",), ("run", "iops"), ("i",), ("-V",)]
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.needs("terminals")
 @pytest.mark.parametrize("words", TYPED_FIRST, ids=" ".join)
 def test_a_terminal_and_a_pipe_show_the_same(words, monkeypatch) -> None:

@@ -83,6 +83,7 @@ def test_access_ranges_get_their_parts_in_every_deck(composite: TracedRun) -> No
     assert (composite.starts + composite.lengths <= ends).all()
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("zone", [0, 1, 2])
 def test_accesses_are_uniform_inside_each_range(composite: TracedRun, zone: int) -> None:
     """Against the exact number of places at which a transfer of each size fits."""

@@ -28,6 +28,7 @@ def _counts_by_place(drive: Path, placement: Placement, ios: int) -> NDArray[np.
     return np.bincount(run_traced(drive, step, max_events=4 * ios).starts // PAGE, minlength=HOT_PLACES)
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("theta", [0.7, 1.0, 1.3])
 def test_ranks_follow_zipfs_law(drive: Path, theta: float) -> None:
     counts = np.sort(_counts_by_place(drive, Zipf(theta), 100_000))[::-1]
@@ -47,6 +48,7 @@ def test_ranks_follow_zipfs_law(drive: Path, theta: float) -> None:
     assert abs(counts[0] - counts.sum() * shares[0]) < 6 * deviation
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("h", [0.1, 0.2, 0.4])
 def test_the_hot_share_is_self_similar(drive: Path, h: float) -> None:
     counts = np.sort(_counts_by_place(drive, Pareto(h), 100_000))[::-1]
@@ -65,6 +67,7 @@ def test_hot_places_are_scattered_over_the_range(drive: Path, placement: Placeme
     assert stats.kstest(hottest / HOT_PLACES, "uniform").pvalue > UNLIKELY
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize(("mean_pct", "deviation_pct"), [(50, 10), (30, 5), (2, 5), (90, 20)])
 def test_a_hot_spot_is_normal_and_cut_at_the_ends(drive: Path, mean_pct: float, deviation_pct: float) -> None:
     step = Step.of(random_reads(Normal(mean_pct, deviation_pct)), IoCount(20_000))

@@ -21,6 +21,7 @@ def drive(traceable: None, attach_memory: Callable[[int], Path]) -> Path:
     return attach_memory(CAPACITY)
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.proves("PTS-TOOL-02", "PTS-TOOL-03", "PTS-RNG-03")
 @pytest.mark.parametrize(
     ("size", "asked_alignment", "alignment", "active_range"),
@@ -95,6 +96,7 @@ def _runs(sectors: NDArray[np.int64]) -> list[tuple[int, int]]:
     return [(int(part[0]), len(part)) for part in np.split(sectors, cuts)]
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.proves("PTS-TOOL-05")
 @pytest.mark.parametrize(("count", "segment", "tc"), [(1, MIB, 1), (16, 256 * KIB, 1), (7, 196 * KIB, 4)])
 def test_lba_segments_are_as_many_and_as_large_as_asked_and_do_not_overlap(
@@ -116,6 +118,7 @@ def test_lba_segments_are_as_many_and_as_large_as_asked_and_do_not_overlap(
         assert max(segments) - min(segments) > CAPACITY // SECTOR // 3
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.proves("PTS-TOOL-04")
 @pytest.mark.parametrize(
     ("size", "amount", "covered", "tc"),

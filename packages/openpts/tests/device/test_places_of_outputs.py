@@ -76,10 +76,18 @@ def test_no_folder_is_made_for_a_file(finished: Path, golden: Golden) -> None:
 
 
 @pytest.mark.needs("directory")
-@pytest.mark.parametrize("mode", [0o000, pytest.param(0o555, marks=pytest.mark.slow)])
-def test_a_folder_without_rights(mode: int, place: Path, golden: Golden) -> None:
+@pytest.mark.parametrize(
+    ("mode", "typed"),
+    [
+        pytest.param(0o000, (FILES[0], READING[0], READING[-1]), id="none"),
+        pytest.param(0o000, (*FOLDERS[:2], *READING[1:-1]), id="none, the others", marks=pytest.mark.slow),
+        pytest.param(0o555, (*FILES, *FOLDERS), id="none to write", marks=pytest.mark.slow),
+    ],
+)
+def test_a_folder_without_rights(
+    mode: int, typed: tuple[tuple[str, ...], ...], place: Path, golden: Golden
+) -> None:
     place.chmod(mode)
-    typed = (*FILES, *FOLDERS) if mode else (FILES[0], *FOLDERS[:2], *READING)
     assert said(place.parent, typed, "place", AS_ANY_USER) == golden
 
 

@@ -116,6 +116,7 @@ def test_a_scratch_file_of_ours_is_used_again_and_others_are_not(tmp_path: Path,
     assert (tmp_path / "thesis").read_bytes().startswith(b"years of work")
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     "sent", [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)]
 )

@@ -45,6 +45,7 @@ VIEWS: Final = {
 }
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_second_openpts_is_refused_and_names_the_run(attach, tmp_path: Path, view: str) -> None:
     node = attach()

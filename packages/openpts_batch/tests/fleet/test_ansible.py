@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_a_run_is_made_once_and_its_folder_brought_here(tmp_path: Path) -> None:
     page = (ROOT / "packages/openpts_batch/docs/many-drives.md").read_text(encoding="utf-8")
     lab, book = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL)[-1] for kind in ("ini", "yaml"))

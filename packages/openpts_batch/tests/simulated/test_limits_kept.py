@@ -121,6 +121,7 @@ def killed(module: object, folder: Path, kept: Path, at: Callable[[Event], bool]
         yield
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize(
     ("lines", "more", "error"),
     [

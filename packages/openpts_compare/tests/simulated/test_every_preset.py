@@ -58,7 +58,7 @@ def test_each_test_runs_quickly(test: str, preset: str, tmp_path: Path) -> None:
     ran_quickly(test, preset, tmp_path)
 
 
-@pytest.mark.full_matrix(most=3)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     ("test", "preset"),
     [

@@ -50,6 +50,7 @@ def answer_of(*words: object) -> tuple[int, dict[str, Any]]:
     return done.exception.exit_code, answer
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize(
     ("limits", "more", "code", "verdict"),
     [

@@ -103,6 +103,7 @@ def next_sample(engine: FioEngine) -> Sample:
     return sample
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("fio_path", [IO_URING, FioPath.LIBAIO, FioPath.PSYNC])
 def test_a_sample_agrees_with_itself(file: Path, open_engine: Open, fio_path: FioPath) -> None:
     qd = 1 if fio_path is FioPath.PSYNC else 8
@@ -134,6 +135,7 @@ def test_a_sample_agrees_with_itself(file: Path, open_engine: Open, fio_path: Fi
     assert (progress.steps_begun, progress.ios) == (2, sum(sample.ios for sample in samples))
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("tc", [1, 3])
 @pytest.mark.parametrize("size", [4096, 128 * KIB, MIB])
 def test_one_pass_of_all_threads_writes_every_byte_of_its_range_and_no_other(

@@ -164,6 +164,7 @@ def _whole() -> list[tuple[int, int]]:
     return [(number, position) for number in range(1, 6) for position in range(OF_A_ROUND)]
 
 
+@pytest.mark.slow
 @pytest.mark.needs("files")
 def test_one_that_is_cut_off_again_and_again_comes_to_its_end(tmp_path: Path) -> None:
     """By Ctrl-C before its first step, then in preconditioning, then in a round."""

@@ -157,6 +157,7 @@ def test_a_drive_of_constant_rate_has_its_maximum_at_the_lowest_demand(tmp_path:
     assert figures["knee_toio"] == 4
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("workload", ["vod", "metadata", "read_intensive", "composite"])
 @pytest.mark.proves("PTS-DIRTH-03")
 def test_any_workload_does(tmp_path: Path, workload: str) -> None:

@@ -160,6 +160,7 @@ def test_no_text_shows_a_program_s_innards(name, edge, texts) -> None:
         assert text.isprintable(), ascii(text)
 
 
+@pytest.mark.full_matrix(most=8)
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_nothing_of_a_hostile_record_is_invisible(name) -> None:
     def check(text: str) -> str:
@@ -173,7 +174,7 @@ def test_nothing_of_a_hostile_record_is_invisible(name) -> None:
         with_texts(msgspec.to_builtins(value), check, keys=True)
 
 
-@pytest.mark.full_matrix(times=2)
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_every_plotted_number_is_in_the_figure_s_table_and_on_its_axes(name, edge) -> None:

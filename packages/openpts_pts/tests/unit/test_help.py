@@ -69,6 +69,7 @@ _MAKES_REPORTS = (
 )
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(
     ("command", "others"),
     [

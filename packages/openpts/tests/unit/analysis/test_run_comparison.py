@@ -393,6 +393,7 @@ SHARED = [
 ]
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize(("base", "candidate"), SHARED)
 def test_false_alarms_stay_as_stated_where_a_session_has_runs_of_both_sides(base, candidate) -> None:
     """Each session shifts its runs by as much as they vary."""
@@ -445,6 +446,7 @@ def with_noise(law: str, count: int) -> np.ndarray:
     return values
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize("law", ["independent", "0.5", "0.8", "shift"])
 @pytest.mark.parametrize("in_turn", [False, True])
 def test_false_alarms_stay_as_stated_whatever_runs_share(law, *, in_turn) -> None:

@@ -169,7 +169,7 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
-@pytest.mark.full_matrix(most=3)
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize(("change", "told"), FAULTS.values(), ids=FAULTS)
 def test_verify_covers_the_files_of_a_report(whole_report, tmp_path, change, told) -> None:
     run = tmp_path / "run"

@@ -29,6 +29,7 @@ def openpts(
     )
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize(
     ("closed", "words"),
     [
@@ -45,6 +46,7 @@ def test_streams_that_the_parent_closed_are_no_obstacle(closed, words, tmp_path)
         assert openpts("report", "run", *FIGURES, cwd=tmp_path).returncode == 0
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     ("kind", "limit", "told"),
     [(resource.RLIMIT_NOFILE, 20, "ulimit -n 20"), (resource.RLIMIT_AS, 400_000 << 10, "ulimit -v 400000")],

@@ -63,7 +63,7 @@ DRAWING = """
 """
 
 
-@pytest.mark.full_matrix
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     ("program", "send", "number"),
     [
@@ -83,6 +83,7 @@ def test_a_signal_ends_a_report_with_a_word(program, send, number, reports, tmp_
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("program", [READING, DRAWING], ids=["reading", "drawing"])
 def test_helpers_of_a_killed_report_end_without_a_word(program, reports, tmp_path) -> None:
     folders = [reports.folder("steady"), reports.folder("five rounds")]

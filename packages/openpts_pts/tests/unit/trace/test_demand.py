@@ -71,6 +71,7 @@ def rate(points: dict[Point, float], preconditioning: Trajectory, rounds: Trajec
     return iops
 
 
+@pytest.mark.full_matrix(most=6)
 @pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize(
     ("preconditioning", "rounds"),

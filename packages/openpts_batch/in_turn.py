@@ -21,7 +21,7 @@ from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.planned_run import fitting_target, planned_run
-from openpts.cli.procedure_options import Choices, chosen, given_as_options, plan_at
+from openpts.cli.procedure_options import Choices, chosen, overrides_from, plan_at
 from openpts.cli.report import documents_on
 from openpts.cli.run_settings import settings_of
 from openpts.cli.standard_streams import print_document
@@ -196,7 +196,7 @@ def run_suite(
 ) -> None:
     """Run the tests on a target, each with its own purge. Raises UsageError and what ends a suite."""
     stream = log_stream(as_json=as_json)
-    all_choices, consent = choices_of_suite(tests, options), consent_of(**popped(options))
+    all_choices, consent = choices_of_suite(tests, options), consent_of(popped(options))
     target = fitting_target(target, all_choices, stream)
     _announce(target, all_choices, stream)
     limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
@@ -323,11 +323,11 @@ def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> li
     """The choices for each test; what a plan has for them counts less than what options say."""
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
-    given = given_as_options(Conditions, options)
+    overrides = overrides_from(Conditions, options)
     plan = plan_at(path)
     planned = () if plan is None else plan.settings.get("tests", ())
     return [
-        chosen(PROCEDURES[name], plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
+        chosen(PROCEDURES[name], plan, overrides, drive_class=drive_class, is_quick=is_quick, seed=seed)
         for name in dict.fromkeys(tests or planned or suite())
     ]
 

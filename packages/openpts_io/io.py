@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openpts.cli.io_engine import NUMA
 from openpts.cli.options import flag, group, with_options
+from openpts.device.nearby_cpus import NUMA
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.output_files import refuse_run_folder
 from openpts.plugins import Kind, load, offers

@@ -10,11 +10,11 @@ import click
 from click.core import ParameterSource
 from msgspec import UNSET, UnsetType
 
-from openpts.cli.io_engine import NUMA, pinned_cpus
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, FOLDER, flag, group, option
 from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import BlockDevice
+from openpts.device.nearby_cpus import NUMA, pinned_cpus
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.engine.options import CaptureSettings, CompletionWait, IoPath, NativeOptions
 from openpts.errors import UsageError

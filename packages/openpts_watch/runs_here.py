@@ -24,7 +24,7 @@ from openpts.vocabulary.sample import Phase, phase_text
 from openpts_pages.texts import fact_text
 
 _MOST_POINTS: Final = 2048
-_MOST_WORDS: Final = 200
+_MOST_LOGGED: Final = 200
 
 
 class RatePoint(Struct):
@@ -52,10 +52,11 @@ class Tracked(Struct):
 
 
 class SeenRun(Struct):
-    """Takes in lines; every field is what is known by now. ``attempts`` are those that had a run folder.
+    """The reader of a run's lines; every field is what is known by now.
 
-    ``tracked`` is of the phase that was judged last, ``limited_ns`` the time in which a part of the host was
-    the limit, ``words`` the last lines of a log.
+    ``attempts`` are those that had a run folder, ``steps`` those that ended in the last of them. ``rate`` has
+    the latest rates. ``tracked`` is of the phase that was judged last, ``limited_ns`` the time in which a
+    part of the host was the limit, ``log`` the last lines of a log.
     """
 
     run: lines.RunStartedLine | None = None
@@ -67,12 +68,15 @@ class SeenRun(Struct):
     purge: str = ""
     progress: lines.RunProgressLine | None = None
     step: lines.StepFinishedLine | None = None
+    steps: int = 0
+    rate: RatePoint | None = None
+    temperature_c: float | None = None
     points: list[RatePoint] = field(default_factory=list)
     tracked: dict[str, Tracked] = field(default_factory=dict)
     deviations: dict[tuple[str, str, str], lines.DeviationFound] = field(default_factory=dict)
     limited_ns: dict[str, int] = field(default_factory=dict)
     evidence: dict[str, None] = field(default_factory=dict)
-    words: list[str] = field(default_factory=list)
+    log: list[str] = field(default_factory=list)
     finished: lines.RunEnded | None = None
     _judged: tuple[int, Phase] | None = None
     _each: int = 1
@@ -84,7 +88,7 @@ class SeenRun(Struct):
         for line in some:
             count += 1
             self._take(line)
-        del self.words[:-_MOST_WORDS]
+        del self.log[:-_MOST_LOGGED]
         return count
 
     def _take(self, line: EventLine) -> None:
@@ -103,7 +107,10 @@ class SeenRun(Struct):
                 self.purge = ""
                 done = f"{line.method}, {line.changed_samples} of {line.samples} marks gone"
                 self._say(line, f"purged: {done}" if line.ran else "no purge")
-            case lines.PhaseStartedLine() | lines.RunProgressLine() | lines.StepFinishedLine():
+            case lines.RunProgressLine() | lines.SampleLine():
+                self.temperature_c = line.temperature_c or self.temperature_c
+                self._measure(line)
+            case lines.PhaseStartedLine() | lines.StepFinishedLine():
                 self._measure(line)
             case lines.SteadyStateJudged():
                 self._judge(line)
@@ -119,9 +126,10 @@ class SeenRun(Struct):
         for planned in line.plan:
             self.phases.setdefault((planned.cycle, planned.phase), SeenPhase(planned))
         self.now = self.progress = None
+        self.steps = 0
         self._say(line, f"resumes at {line.resumes_at}" if line.resumes_at else "began")
 
-    def _measure(self, line: lines.PhaseStartedLine | lines.RunProgressLine | lines.StepFinishedLine) -> None:
+    def _measure(self, line: EventLine) -> None:
         match line:
             case lines.PhaseStartedLine():
                 self.now, self.position, self.progress, self.purge = line, 0, None, ""
@@ -131,6 +139,7 @@ class SeenRun(Struct):
                 self.progress, self.position = line, line.place.position
                 self._point(RatePoint(line.iops, line.bytes_per_s, line.temperature_c))
             case lines.StepFinishedLine(place=place):
+                self.steps += 1
                 was_followed = self.progress is not None and self.progress.place == place
                 self.step, self.position = line, place.position + 1
                 if (phase := self.phases.get((place.cycle, place.phase))) is not None:
@@ -173,10 +182,11 @@ class SeenRun(Struct):
                 self._say(line, f"report: {', '.join(line.paths)}")
 
     def _say(self, line: EventLine, text: str) -> None:
-        self.words.append(f"{line.at[:19].replace('T', ' ')}  {text}")
+        self.log.append(f"{line.at[:19].replace('T', ' ')}  {text}")
 
     def _point(self, point: RatePoint) -> None:
         """Keep at most so many points of a complete run: then each is the mean of twice as many."""
+        self.rate = point
         self._gathered.append(point)
         if len(self._gathered) >= self._each:
             self.points.append(_mean(self._gathered))

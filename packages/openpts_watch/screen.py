@@ -145,7 +145,7 @@ class RunScreen(App[None]):
             "tracked": words.tracked_lines(seen),
             "deviations": words.deviation_lines(seen),
             "host": words.host_lines(seen),
-            "log": [visible_line(text) for text in reversed(seen.words)],
+            "log": [visible_line(text) for text in reversed(seen.log)],
         }
         for name, found in texts.items():
             self._say(name, "\n".join(found))

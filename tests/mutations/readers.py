@@ -296,7 +296,7 @@ def plan_of(path: Path) -> object:
     """As `openpts plan` and `openpts run` read one, up to the steps."""
     plan = read_plan(path)
     for name in PROCEDURES:
-        plan.given(name)
+        plan.overrides(name)
     return plan
 
 

@@ -53,7 +53,12 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
             where = self._places[name].where
-            command = _made(partial(imported, where) if isinstance(where, str) else where)
+            gc.disable()  # modules stay: looking for garbage among them takes an eighth of a start
+            try:
+                command: click.Command = imported(where) if isinstance(where, str) else where()
+            finally:
+                gc.enable()
+            gc.freeze()  # so that it interrupts no run later
             command.short_help = self.summary(name)
             self._loaded[name] = command
         return self._loaded[name]
@@ -79,7 +84,7 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
         return self._loaded[name].get_short_help_str()
 
 
-class OnDemand(click.Group):
+class OnDemand(InOrder):
     """A group whose help loads none of its commands."""
 
     commands: CommandsOnDemand
@@ -88,10 +93,6 @@ class OnDemand(click.Group):
         """A line for each command."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, self.commands.summary(name)) for name in self.list_commands(ctx)])
-
-
-class OnDemandInOrder(OnDemand, InOrder):
-    """A group on demand whose commands stand in the order in which they were added."""
 
 
 def of_tests(
@@ -135,17 +136,6 @@ def of_group(group: str) -> dict[str, CommandPlace]:
     }
 
 
-def _made(make: Callable[[], click.Command]) -> click.Command:
-    """Modules stay: looking for garbage among them takes an eighth of a start, and later interrupts a run."""
-    gc.disable()
-    try:
-        command = make()
-    finally:
-        gc.enable()
-    gc.freeze()
-    return command
-
-
 def example_of(command_path: str) -> str:
     """A whole command line for the command of that path, such as ``openpts run iops``."""
     known = listing().arguments
@@ -187,7 +177,7 @@ _EXIT_CODES = [
 ]
 
 
-class FirstPages(OnDemandInOrder):
+class FirstPages(OnDemand):
     """The first page, and the first page of the help; neither loads a command.
 
     ``places`` are the core's own commands; openpts' listing says for what purpose each command is, and what

@@ -1,7 +1,7 @@
 """The operator's consent to lose what is on one target, and to continue a run, as options."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from openpts.cli.commands_on_demand import Decorator, together
@@ -9,20 +9,11 @@ from openpts.cli.options import PATH, flag, group, option
 from openpts.errors import UsageError
 from openpts.vocabulary.purge import Consent
 
-_NAMES: Final = (
-    "confirm_serial",
-    "confirm_serials",
-    "confirm_device_path",
-    "confirm_device_paths",
-    "erase_signatures",
-    "overwrite_file",
-    "confirm_namespace",
-)
-
 CONFIRM_NAMESPACE: Final = option(
     "--confirm-namespace PATH",
     "Confirm that a purge also erases this other namespace of the drive; may be repeated.",
     PATH,
+    name="confirm_namespaces",
     multiple=True,
 )
 """For commands that purge."""
@@ -46,22 +37,21 @@ class ConsentOfOne(Consent):
 CONSENT_OPTIONS: Final[tuple[Decorator, ...]] = (group(ConsentOfOne),)
 """For commands on one target."""
 
-CONSENT_OPTIONS_OF_SEVERAL: Final[tuple[Decorator, ...]] = (
-    option(
+_SEVERAL: Final = {
+    "confirm_serials": option(
         "--confirm-serial SERIAL",
         f"{_SERIAL_HELP}; repeat for each of several.",
         name="confirm_serials",
         multiple=True,
     ),
-    option(
+    "confirm_device_paths": option(
         "--confirm-device-path PATH",
         f"{_PATH_HELP}; repeat for each.",
         name="confirm_device_paths",
         multiple=True,
     ),
-    _ERASE,
-    _OVERWRITE,
-)
+}
+CONSENT_OPTIONS_OF_SEVERAL: Final[tuple[Decorator, ...]] = (*_SEVERAL.values(), _ERASE, _OVERWRITE)
 """For commands that also take several."""
 
 ACCEPT_OPTIONS: Final = together(
@@ -78,41 +68,19 @@ ACCEPT_OPTIONS: Final = together(
 """For commands that resume."""
 
 
-def consent_of_one(
-    *, confirm_serials: tuple[str, ...], confirm_device_paths: tuple[str, ...], **others: Any
-) -> Consent:
-    """The consent to lose what is on one drive, from options for several. Raises UsageError for two words."""
-    for name, words in (
-        ("--confirm-serial", confirm_serials),
-        ("--confirm-device-path", confirm_device_paths),
-    ):
-        if len(words) > 1:
-            raise UsageError(f"{name} is given {len(words)} times for one drive")
-    return consent_of(
-        confirm_serial=next(iter(confirm_serials), None),
-        confirm_device_path=next(iter(confirm_device_paths), None),
-        **others,
-    )
+def consent_of(options: Mapping[str, Any]) -> Consent:
+    """The consent to lose what is on one drive. Raises UsageError for two drives that are confirmed."""
+    agreed = {name: value for name, value in options.items() if name not in _SEVERAL}
+    for name in _SEVERAL:
+        confirmed, of_one = options.get(name, ()), name.removesuffix("s")
+        if len(confirmed) > 1:
+            option_name = f"--{of_one.replace('_', '-')}"
+            raise UsageError(f"{option_name} is given {len(confirmed)} times for one drive")
+        if confirmed:
+            agreed[of_one] = confirmed[0]
+    return Consent(**agreed)
 
 
 def popped(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the words of consent out of a command's options."""
-    return {name: options.pop(name) for name in _NAMES if name in options}
-
-
-def consent_of(
-    *,
-    confirm_serial: str | None,
-    confirm_device_path: str | None,
-    erase_signatures: bool,
-    overwrite_file: bool,
-    confirm_namespace: tuple[Path, ...],
-) -> Consent:
-    """The consent that all of these options give."""
-    return Consent(
-        confirm_serial=confirm_serial,
-        confirm_device_path=confirm_device_path,
-        overwrite_file=overwrite_file,
-        erase_signatures=erase_signatures,
-        confirm_namespaces=confirm_namespace,
-    )
+    """Take what is consent out of a command's options."""
+    return {name: options.pop(name) for name in (*Consent.__slots__, *_SEVERAL) if name in options}

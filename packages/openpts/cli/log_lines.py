@@ -12,41 +12,16 @@ from openpts.planning.dry_run import PlannedApply
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.manifest import Manifest
-from openpts.runner.event_lines import (
-    CommandEnded,
-    CycleEnded,
-    DeviationFound,
-    FileSystemPrepared,
-    HookEnded,
-    Note,
-    PowerWasCut,
-    PurgeProgressed,
-    PurgeStarted,
-    RunEnded,
-    SteadyStateJudged,
-)
-from openpts.runner.events import (
-    Event,
-    HostLimited,
-    HostStalled,
-    IoHangs,
-    PurgeFinished,
-    RecordDelayed,
-    RunGoesOn,
-    RunPaused,
-    RunStarted,
-    StepFinished,
-    StepsStarted,
-)
+from openpts.runner import event_lines as lines
+from openpts.runner import events
 from openpts.runner.progress import RunProgress
 from openpts.runner.step_faults import HANG_NS, capped_streams, hang_text, standstill_text, what_to_do
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
 from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_text
-from openpts.vocabulary.facts import PurgeReport, TargetFacts
-from openpts.vocabulary.hook import HookRun
+from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.power import Cut, losses_text
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
-from openpts.vocabulary.requests import Apply, Outcome
+from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import Measured, Phase, Sample, phase_text
 from openpts.vocabulary.stimulus import AccessPattern, Duration, Stream
 from openpts.vocabulary.verdict import SteadyState
@@ -58,7 +33,8 @@ def phase_lines(progress: RunProgress) -> list[str]:
     assert apply is not None  # noqa: S101 a part that ends was begun
     if apply.phase in _TRACKED and not _ends_with_tracked_minute(progress):
         return []
-    text = _own_line(progress)
+    where = progress.conditions and procedure_of(progress.conditions.test).phase_line
+    text = resolve_name(where)(progress) if where else None  # what the test says itself
     if text == "":
         return []
     text = text or _LINES[apply.phase](progress, progress.finished)
@@ -69,22 +45,13 @@ def phase_lines(progress: RunProgress) -> list[str]:
     return [f"{name} done: {text}" if text else f"{name} done"]
 
 
-def _own_line(progress: RunProgress) -> str | None:
-    """What a test says of its phases itself."""
-    if progress.conditions is None or not (where := procedure_of(progress.conditions.test).phase_line):
-        return None
-    line: str | None = resolve_name(where)(progress)
-    return line
-
-
 def _ends_with_tracked_minute(progress: RunProgress) -> bool:
     """A round may come in many pieces, and an amount ends it in any; the first is a minute alone."""
-    apply = progress.apply
     conditions: Any = progress.conditions
     if conditions is None or conditions.steady_state not in _BY_MINUTES:
         return True
-    first = apply is not None and apply.number == 1
-    return bool(progress.phase_ns >= (conditions.minute_ns if first else conditions.tracking_period_ns))
+    is_first = progress.apply is not None and progress.apply.number == 1
+    return bool(progress.phase_ns >= (conditions.minute_ns if is_first else conditions.tracking_period_ns))
 
 
 def _filled(_progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -220,7 +187,7 @@ def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[st
     return [f"judged from {conditions.round_word(phase)} {WINDOW_ROUNDS} on"]
 
 
-def _cycle_text(cycle: CycleEnded, conditions: Conditions | None) -> str:
+def _cycle_text(cycle: lines.CycleEnded, conditions: Conditions | None) -> str:
     """How a cycle ended: steady state where the test looks for it, and what ended the stimulus."""
     outcome = Outcome(cycle.steady_round, cycle.last_round, cycle.ended_by)
     judged = outcome.last_round and (conditions is None or conditions.most_verdicts)
@@ -245,44 +212,32 @@ _ANNOUNCED: Final = frozenset(
 )
 
 
-def event_lines(event: Event, progress: RunProgress) -> list[str]:
+def event_lines(event: events.Event, progress: RunProgress) -> list[str]:
     """What an event says in words; nothing for those that only move a bar."""
     if (text_of := _TEXTS.get(type(event))) is not None:
-        return [text_of(event)]
+        return [text_of(event, progress)]
+    found: list[str] = []
     match event:
-        case RunStarted(folder, manifest, plan, resumes_at, host_limits, preparations):
-            return [
-                _order_line(manifest, plan),
-                f"run folder {folder}",
-                *preparations,
-                *(f"this host may be the limit: {text}" for text in host_limits),
-                *([f"resumes at {resumes_at}"] if resumes_at else []),
-            ]
-        case PurgeStarted() | PurgeProgressed() | RunPaused():
-            return [progress.phase]
-        case PurgeFinished(report):
-            return list(purge_lines(report))
-        case RunEnded():
-            return [_end_line(event), *_simulated_lines(progress)]
-        case _:
-            return _measuring_lines(event, progress)
-
-
-def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
-    lines = []
-    match event:
-        case HostLimited(place, new=new, evidence=evidence) if new:
-            lines = [f"{host_limit_text(new, evidence_texts(evidence))}, in {place}"]
-        case StepsStarted(_, apply) if apply.phase in _ANNOUNCED and not progress.phase_ns:
-            lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
-        case StepFinished() if progress.step is None and progress.apply is not None:
-            lines = [*phase_lines(progress), *_capped_lines(progress)]
-        case SteadyStateJudged(phase=phase, number=number) if progress.conditions is not None:
+        case events.RunStarted(folder, manifest, plan, resumes_at, host_limits, preparations):
+            found = [_first_line(manifest, plan), f"run folder {folder}", *preparations]
+            found += [f"this host may be the limit: {text}" for text in host_limits]
+            found += [f"resumes at {resumes_at}"] if resumes_at else []
+        case events.PurgeFinished(report):
+            found = list(purge_lines(report))
+        case events.HostLimited(place, new=new, evidence=evidence) if new:
+            found = [f"{host_limit_text(new, evidence_texts(evidence))}, in {place}"]
+        case events.StepsStarted(_, apply) if apply.phase in _ANNOUNCED and not progress.phase_ns:
+            kinds = dict.fromkeys(str(step) for step in apply.steps if not step.is_idle)
+            found = [f"{progress.phase}: {', '.join(kinds) or 'idle'}"]
+        case events.StepFinished() if progress.step is None and progress.apply is not None:
+            found = [*phase_lines(progress), *_capped_lines(progress)]
+        case lines.SteadyStateJudged(phase=phase, number=number) if progress.conditions is not None:
             judged = progress.conditions.round_word(phase)
-            lines = [f"steady state after {judged} {number}? {line}" for line in steady_state_lines(progress)]
-        case CycleEnded():
-            lines = [_cycle_text(event, progress.conditions)]
-    return lines
+            found = [f"steady state after {judged} {number}? {line}" for line in steady_state_lines(progress)]
+        case lines.RunEnded(state=state, reason=reason):
+            found = [f"run {state}" if reason is None else f"run {state}: {reason}"]
+            found += [elapsed_text(progress)] if progress.simulated else []
+    return found
 
 
 def _capped_lines(progress: RunProgress) -> Iterator[str]:
@@ -328,31 +283,35 @@ def _command_line(run: CommandRun) -> str:
     )
 
 
-def _hook_text(run: HookRun) -> str:
-    moment = f"{run.moment} {run.place}".strip()
-    return f"hook {moment}: {run.command}: {run.how_it_ended}"
-
-
-_TEXTS: Final[Mapping[type, Callable[[Any], str]]] = {
-    Note: lambda event: event.text,
-    RecordDelayed: lambda event: (
+_TEXTS: Final[Mapping[type, Callable[[Any, RunProgress], str]]] = {
+    lines.Note: lambda event, _: event.text,
+    lines.PurgeStarted: lambda _, progress: progress.phase,
+    lines.PurgeProgressed: lambda _, progress: progress.phase,
+    events.RunPaused: lambda _, progress: progress.phase,
+    events.RecordDelayed: lambda event, _: (
         f"can't write the record in {event.folder}: {event.reason}; the run pauses before the next steps "
         "until it can: free space or make it writable, or stop the run"
     ),
-    RunGoesOn: lambda event: (
+    events.RunGoesOn: lambda event, _: (
         f"the record is written again: the run goes on after {format_duration(event.paused_ns)}"
     ),
-    DeviationFound: lambda event: f"deviation {event.rule_id}: required {event.required}; used {event.used}",
-    IoHangs: lambda event: hang_text(event.io),
-    HostStalled: lambda event: (
+    lines.DeviationFound: lambda event, _: (
+        f"deviation {event.rule_id}: required {event.required}; used {event.used}"
+    ),
+    events.IoHangs: lambda event, _: hang_text(event.io),
+    events.HostStalled: lambda event, _: (
         f"{standstill_text(event.sample)} in {event.place}: {what_to_do(repeated=event.repeated)}"
     ),
-    HookEnded: lambda event: _hook_text(event.hook),
-    PowerWasCut: lambda event: _cut_line(event.cut),
-    FileSystemPrepared: lambda event: file_system_text(event.file_system),
-    CommandEnded: lambda event: _command_line(event.run),
+    lines.HookEnded: lambda event, _: (
+        f"hook {f'{event.hook.moment} {event.hook.place}'.strip()}: {event.hook.command}: "
+        f"{event.hook.how_it_ended}"
+    ),
+    lines.CycleEnded: lambda event, progress: _cycle_text(event, progress.conditions),
+    lines.PowerWasCut: lambda event, _: _cut_line(event.cut),
+    lines.FileSystemPrepared: lambda event, _: file_system_text(event.file_system),
+    lines.CommandEnded: lambda event, _: _command_line(event.run),
 }
-"""Events that say the same whatever was before them."""
+"""Events of one line each."""
 
 
 def now_line(progress: RunProgress) -> str:
@@ -401,40 +360,19 @@ def _duration_text(duration_s: float) -> str:
     return format_duration(round(duration_s * NS_PER_S))
 
 
-def _order_line(manifest: Manifest, plan: Sequence[PlannedApply]) -> str:
+def _first_line(manifest: Manifest, plan: Sequence[PlannedApply]) -> str:
+    """What is run on what, and how long it takes: at assumed rates where amounts end steps."""
     conditions, target = manifest.conditions, manifest.target
-    capacity = f"{_simulation_text(target)}{format_capacity(target.user_capacity_bytes)}"
-    longest_ns = sum(sum(planned.durations_ns) for planned in plan)
+    simulated = "" if target.simulation is None else f"SIMULATED, scale 1:{target.scale}, "
+    demand = "TC {} QD {}, ".format(*conditions.demand) if conditions.demand else ""
+    by_time = all(isinstance(step.stop, Duration) for planned in plan for step in planned.apply.steps)
+    longest = format_duration(sum(sum(planned.durations_ns) for planned in plan))
     return (
         f"{conditions.test.upper()} test, {conditions.class_text}, on {target.name} "
-        f"({capacity}, sector {target.sector_bytes} B), {_demand_text(conditions)}seed {conditions.seed}"
-        + (f", up to about {format_duration(longest_ns)}{_assumption(plan)}" if plan else "")
+        f"({simulated}{format_capacity(target.user_capacity_bytes)}, sector {target.sector_bytes} B), "
+        f"{demand}seed {conditions.seed}"
+        + (f", up to about {longest}{'' if by_time else ' at assumed rates'}" if plan else "")
     )
-
-
-def _assumption(plan: Sequence[PlannedApply]) -> str:
-    """What the estimate rests on where amounts end steps: no rate of this drive is known yet."""
-    by_time = all(isinstance(step.stop, Duration) for planned in plan for step in planned.apply.steps)
-    return "" if by_time else " at assumed rates"
-
-
-def _demand_text(conditions: Conditions) -> str:
-    """TC and QD of a test that has one of each."""
-    return "TC {} QD {}, ".format(*conditions.demand) if conditions.demand else ""
-
-
-def _stimuli_text(apply: Apply) -> str:
-    """The stimulus of a phase that has one; the phase's name shows idle times between it."""
-    kinds = dict.fromkeys(str(step) for step in apply.steps if not step.is_idle)
-    return ", ".join(kinds) or "idle"
-
-
-def _simulation_text(target: TargetFacts) -> str:
-    return "" if target.simulation is None else f"SIMULATED, scale 1:{target.scale}, "
-
-
-def _simulated_lines(progress: RunProgress) -> list[str]:
-    return [simulated_time_text(progress.engine_ns, progress.elapsed_s)] if progress.simulated else []
 
 
 def purge_lines(report: PurgeReport) -> Iterator[str]:
@@ -451,12 +389,6 @@ def purge_lines(report: PurgeReport) -> Iterator[str]:
     yield f"{word}: {report.method}, {proof}, {format_duration(report.duration_ns)}"
     for name, fact in report.status.items():
         if fact.value is not None:
-            yield f"{PURGE_STATUS_NAMES.get(name, name)}: {_change(fact.value, report.status_was(name))}"
-
-
-def _change(value: str, before: str | None) -> str:
-    return value if before is None else f"{value} (before: {before})"
-
-
-def _end_line(end: RunEnded) -> str:
-    return f"run {end.state}" if end.reason is None else f"run {end.state}: {end.reason}"
+            before = report.status_was(name)
+            was = "" if before is None else f" (before: {before})"
+            yield f"{PURGE_STATUS_NAMES.get(name, name)}: {fact.value}{was}"

@@ -8,7 +8,7 @@ from typing import Any
 import click
 from msgspec import Struct
 
-from openpts.cli.commands_on_demand import Decorator, OnDemandInOrder, of_group, of_tests, together
+from openpts.cli.commands_on_demand import Decorator, OnDemand, of_group, of_tests, together
 from openpts.cli.number_types import EnduranceBytes, FiniteRange
 from openpts.cli.options import flag, listing_option, option
 from openpts.cli.procedure_options import (
@@ -88,7 +88,7 @@ class PlanList(Document, frozen=True, kw_only=True, tag="openpts.plans/1"):
 
 @click.group(
     "plan",
-    cls=OnDemandInOrder,
+    cls=OnDemand,
     commands=of_tests(_command, PROCEDURES, "Plan the {0.title} test ({0.source}).", of_group("plan")),
     subcommand_metavar="TEST [ARGS]...",
     invoke_without_command=True,

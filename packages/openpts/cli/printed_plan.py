@@ -41,50 +41,6 @@ from openpts.vocabulary.stimulus import (
 from openpts.vocabulary.verdict import Deviation
 
 
-def plan_lines(
-    plan: RunPlan,
-    target: str,
-    ledger: Sequence[Deviation],
-    assumed: Sequence[str],
-    tbw_bytes: int | None,
-    *,
-    purge: str,
-    steps: bool,
-) -> Iterator[str]:
-    """What it takes, its parts, with every step in its order if wanted, assumptions, the ledger to come."""
-    conditions = plan.conditions
-    yield (
-        f"{plan.test.title} ({plan.test.source}), {conditions.class_text}, on {target}, "
-        f"{format_capacity(plan.user_capacity_bytes)}"
-    )
-    yield ""
-    if conditions.planned_lines:
-        yield from conditions.planned_lines
-    else:
-        yield from answer_lines([plan], tbw_bytes)
-        yield ""
-        yield from _table_lines(plan)
-        yield ""
-        if steps:
-            cycle = 0
-            for block in plan.blocks:
-                if block.pattern[0].cycle != cycle:
-                    cycle = block.pattern[0].cycle
-                    yield f"cycle {cycle}: purge" if plan.longest[-1].cycle > 1 else "purge"
-                yield from _block_lines(block)
-            yield ""
-        yield f"purge       {purge}"
-        assumed = (_drive_text(plan.drive), *assumed)
-    yield from (f"assumed     {assumption}" for assumption in assumed)
-    if not ledger:
-        yield "ledger      empty as far as known without the device"
-    for deviation in ledger:
-        yield (
-            f"deviation   {deviation.rule_id} ({deviation.clause}): required {deviation.required}; "
-            f"used {deviation.used}"
-        )
-
-
 def suite_lines(
     plans: Sequence[RunPlan], target: str, assumed: Sequence[str], tbw_bytes: int | None
 ) -> Iterator[str]:
@@ -203,42 +159,79 @@ class SuitePlanDocument(Document, frozen=True, kw_only=True, tag="openpts.suite-
     plans: tuple[PlanDocument, ...]
 
 
-def plan_document(
-    plan: RunPlan,
-    target: str,
-    ledger: Sequence[Deviation],
-    assumed: Sequence[str],
-    tbw_bytes: int | None,
-    *,
-    purge: str,
-    safety: GuardVerdict | None,
-) -> PlanDocument:
-    """The same for machines."""
-    blocks = ((block.count, map(PlannedPart.of, block.pattern)) for block in plan.blocks)
-    return PlanDocument(
-        test=plan.test.name,
-        target=target,
-        user_capacity_bytes=plan.user_capacity_bytes,
-        conditions=msgspec.to_builtins(plan.conditions),
-        purge=purge,
-        shortened=plan.shortened,
-        shortest=_extent(plan, plan.shortest_extent, tbw_bytes),
-        longest=_extent(plan, plan.longest_extent, tbw_bytes),
-        planned=tuple(plan.conditions.planned_lines),
-        blocks=tuple(PlannedBlock(count, tuple(parts)) for count, parts in blocks),
-        phases=tuple(plan.phases),
-        assumptions=Assumptions(plan.drive, tuple(assumed)),
-        ledger=tuple(ledger),
-        safety=safety,
-    )
+class PrintedPlan(Struct, frozen=True):
+    """A plan, the name of what it is for, and what is known beside it: the ledger to come, assumptions."""
+
+    plan: RunPlan
+    target: str
+    ledger: Sequence[Deviation]
+    assumed: Sequence[str]
+    tbw_bytes: int | None
+    purge: str = ""
+    safety: GuardVerdict | None = None
+
+    def lines(self, *, steps: bool) -> Iterator[str]:
+        """What it takes, its parts, with ``steps`` every step in its order, assumptions, the ledger."""
+        plan, conditions, assumed = self.plan, self.plan.conditions, self.assumed
+        capacity = format_capacity(plan.user_capacity_bytes)
+        yield f"{plan.test.title} ({plan.test.source}), {conditions.class_text}, on {self.target}, {capacity}"
+        yield ""
+        if conditions.planned_lines:
+            yield from conditions.planned_lines
+        else:
+            yield from answer_lines([plan], self.tbw_bytes)
+            yield ""
+            yield from _table_lines(plan)
+            yield ""
+            if steps:
+                yield from _step_lines(plan)
+                yield ""
+            yield f"purge       {self.purge}"
+            assumed = (_drive_text(plan.drive), *assumed)
+        yield from (f"assumed     {assumption}" for assumption in assumed)
+        if not self.ledger:
+            yield "ledger      empty as far as known without the device"
+        for one in self.ledger:
+            yield f"deviation   {one.rule_id} ({one.clause}): required {one.required}; used {one.used}"
+        if self.safety is not None:
+            yield from self.safety.lines()
+
+    def document(self) -> PlanDocument:
+        """The same for machines."""
+        plan = self.plan
+        return PlanDocument(
+            test=plan.test.name,
+            target=self.target,
+            user_capacity_bytes=plan.user_capacity_bytes,
+            conditions=msgspec.to_builtins(plan.conditions),
+            purge=self.purge,
+            shortened=plan.shortened,
+            shortest=self._extent(plan.shortest_extent),
+            longest=self._extent(plan.longest_extent),
+            planned=tuple(plan.conditions.planned_lines),
+            blocks=tuple(
+                PlannedBlock(block.count, tuple(map(PlannedPart.of, block.pattern))) for block in plan.blocks
+            ),
+            phases=tuple(plan.phases),
+            assumptions=Assumptions(plan.drive, tuple(self.assumed)),
+            ledger=tuple(self.ledger),
+            safety=self.safety,
+        )
+
+    def _extent(self, extent: Extent) -> PlannedExtent:
+        written_bytes, tbw_bytes = extent.written_bytes, self.tbw_bytes
+        tbw_share = None if tbw_bytes is None else written_bytes / tbw_bytes
+        fills = written_bytes / self.plan.user_capacity_bytes
+        return PlannedExtent(extent.duration_ns, written_bytes, fills, tbw_share)
 
 
-def _extent(plan: RunPlan, extent: Extent, tbw_bytes: int | None) -> PlannedExtent:
-    written_bytes = extent.written_bytes
-    tbw_share = None if tbw_bytes is None else written_bytes / tbw_bytes
-    return PlannedExtent(
-        extent.duration_ns, written_bytes, written_bytes / plan.user_capacity_bytes, tbw_share
-    )
+def _step_lines(plan: RunPlan) -> Iterator[str]:
+    cycle = 0
+    for block in plan.blocks:
+        if block.pattern[0].cycle != cycle:
+            cycle = block.pattern[0].cycle
+            yield f"cycle {cycle}: purge" if plan.longest[-1].cycle > 1 else "purge"
+        yield from _block_lines(block)
 
 
 def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:
@@ -262,12 +255,13 @@ def _range_text(planned: PlannedApply, count: int) -> str:
 
 def step_text(step: Step) -> str:
     """A step with its demand and what ends it: ``RND 4 KiB 0/100, TC 4 QD 32, 1 min 0 s``."""
-    capture = ", every I/O captured" if step.capture else ""
-    return f"{_streams_text(step)}, {stop_text(step.stop)}{_what_counts(step)}{capture}"
-
-
-def _streams_text(step: Step) -> str:
-    return "; ".join(_stream_text(stream) for stream in step.streams) or str(step)
+    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
+    counts_reads = any(isinstance(rule, ByteAmount | DriveFills) for rule in rules) and any(
+        stimulus.operations.read for stimulus in step.stimuli
+    )
+    streams = "; ".join(_stream_text(stream) for stream in step.streams) or str(step)
+    reads = ", reads included" if counts_reads else ""
+    return f"{streams}, {stop_text(step.stop)}{reads}{', every I/O captured' if step.capture else ''}"
 
 
 def _stream_text(stream: Stream) -> str:
@@ -275,13 +269,6 @@ def _stream_text(stream: Stream) -> str:
     planned = stream.stimulus.planned_ios_per_s
     rate = "" if planned is None else f", {planned:,.0f} arrivals/s"
     return f"{stream}, TC {stream.stimulus.tc} QD {stream.stimulus.qd}{rate}"
-
-
-def _what_counts(step: Step) -> str:
-    """A note that the amount includes reads, for a stimulus that both reads and writes."""
-    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
-    amount = any(isinstance(rule, ByteAmount | DriveFills) for rule in rules)
-    return ", reads included" if amount and any(stimulus.operations.read for stimulus in step.stimuli) else ""
 
 
 def stop_text(stop: StopRule) -> str:
@@ -310,25 +297,18 @@ def _table_lines(plan: RunPlan) -> Iterator[str]:
     yield f"{'phase':<36}{'shortest':>14}{'longest':>14}{'writes at most':>16}"
     several = plan.longest[-1].cycle > 1 if plan.longest else False
     for phase in plan.phases:
-        name = (
-            _name(phase.phase) if phase.longest_applies == 1 else f"{_name(phase.phase)}, {_applies(phase)}"
-        )
-        cycle = f"cycle {phase.cycle}, " if several else ""
-        yield _extent_line(cycle + name, phase.shortest, phase.longest)
+        name = _NAMES.get(phase.phase) or f"{phase.phase.replace('_', ' ')}s"
+        if phase.longest_applies != 1:
+            # the short form continues without its pass at full length
+            applies = sorted({phase.shortest_applies, phase.longest_applies})
+            name += f", {' to '.join(map(str, applies))}"
+        yield _extent_line(f"cycle {phase.cycle}, {name}" if several else name, phase.shortest, phase.longest)
 
 
 def _extent_line(name: str, shortest: Extent, longest: Extent) -> str:
     lengths = (format_duration(extent.duration_ns) for extent in (shortest, longest))
     most = format_capacity(max(shortest.written_bytes, longest.written_bytes))
     return f"{name:<36}{next(lengths):>14}{next(lengths):>14}{most:>16}"
-
-
-def _applies(phase: PhaseExtent) -> str:
-    if phase.shortest_applies == phase.longest_applies:
-        return str(phase.longest_applies)
-    # the short form continues without its pass at full length
-    least, most = sorted((phase.shortest_applies, phase.longest_applies))
-    return f"{least} to {most}"
 
 
 _NAMES = {
@@ -341,11 +321,6 @@ _NAMES = {
     Phase.CONDITIONING: "conditioning",
     Phase.PROFILE: "profile rows",
 }
-
-
-def _name(phase: Phase) -> str:
-    """All of a phase in one word or two."""
-    return _NAMES.get(phase) or f"{phase.replace('_', ' ')}s"
 
 
 def _span(shortest: str, longest: str) -> str:
@@ -389,14 +364,12 @@ def print_plan(
         name = unopened.facts.name
     no_drive = target is None or has_scheme(target) or Path(target).is_dir()
     verdict = None if target is None or no_drive else verdict_on(parse_target(target), roots)
+    printed = PrintedPlan(plan, name, ledger, unopened.assumed, tbw, by, verdict)
     if as_json:
-        print_document(plan_document(plan, name, ledger, unopened.assumed, tbw, purge=by, safety=verdict))
+        print_document(printed.document())
         return
-    for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by, steps=steps):
+    for line in printed.lines(steps=steps):
         click.echo(wrapped(line, sys.stdout, BELOW_LABELS))
-    if verdict is not None:
-        for line in verdict.lines():
-            click.echo(wrapped(line, sys.stdout, BELOW_LABELS))
 
 
 def plan_target(

@@ -14,9 +14,10 @@ from openpts.cli.number_types import FiniteRange, Percent, WithBaseline, rate_as
 from openpts.cli.options import FOLDER, PATH, flag, option
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
-from openpts.fields.field import Parameter, parameters_of
+from openpts.fields.field import Field, parameters_of
+from openpts.fields.settings import RUN_SETTINGS
 from openpts.parameters.overrides import (
-    Given,
+    Overrides,
     conditions_of,
     doubts,
     refuse_contradictions,
@@ -25,7 +26,7 @@ from openpts.parameters.overrides import (
 from openpts.procedures.kit.procedure import Procedure
 from openpts.schema_words import words_and_place
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import DescribedDrive, People, Purpose, Scenario, TargetFacts
+from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge import AUTO, PurgeChoice
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class PassthroughArgs(WithBaseline):
     Nothing before ``--`` is one of them, so that an option of that program is never taken for one of ours.
     """
 
-    rest: Parameter | None = None
+    rest: Field | None = None
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words behind the first ``--`` apart; what comes before is parsed as in any command."""
@@ -85,7 +86,7 @@ def command_with_rest(test: Procedure, command: click.Command) -> click.Command:
     return command
 
 
-def _rest_of(test: Procedure) -> Parameter | None:
+def _rest_of(test: Procedure) -> Field | None:
     """The parameter whose value is behind ``--``."""
     return next((one for one in parameters_of(test.conditions).values() if one.is_rest), None)
 
@@ -134,14 +135,14 @@ def own_words(test: Procedure, options: dict[str, Any], left_out: Collection[str
     return tuple(kept)
 
 
-def given_as_options(conditions: type[Conditions], options: dict[str, Any]) -> Given:
+def overrides_from(conditions: type[Conditions], options: dict[str, Any]) -> Overrides:
     """Take the parameters of conditions out of a command's options; None is what was not given."""
     values, names = {}, {}
     for name, parameter in parameters_of(conditions).items():
         value = options.pop(f"{_PREFIX}{name}")
         if value is not None:
             values[name], names[name] = value, _option_name(parameter)
-    return Given(values, names)
+    return Overrides(values, names)
 
 
 class Values(click.ParamType[Any]):
@@ -149,7 +150,7 @@ class Values(click.ParamType[Any]):
 
     name = "values"
 
-    def __init__(self, parameter: Parameter, kind: inspect.Type) -> None:
+    def __init__(self, parameter: Field, kind: inspect.Type) -> None:
         self._parameter = parameter
         self._several = isinstance(kind, inspect.ListType)
 
@@ -168,7 +169,7 @@ class Values(click.ParamType[Any]):
         return read
 
 
-def _option(test: Procedure, parameter: Parameter) -> Callable[[Any], Any]:
+def _option(test: Procedure, parameter: Field) -> Callable[[Any], Any]:
     kind = _kind(parameter)
     declarations = [_option_name(parameter), f"{_PREFIX}{parameter.name}"]
     if parameter.argument:
@@ -183,30 +184,30 @@ def _option(test: Procedure, parameter: Parameter) -> Callable[[Any], Any]:
         case inspect.IntType(ge=least, le=most):
             type_: click.ParamType[Any] = click.IntRange(least, most)
         case inspect.FloatType(gt=above, ge=least, le=most):
-            kind_of_number = Percent if parameter.kind.metavar == "PCT" else FiniteRange
+            kind_of_number = Percent if parameter.value.metavar == "PCT" else FiniteRange
             type_ = kind_of_number(above if least is None else least, most, min_open=least is None)
         case inspect.LiteralType(values=values):
             type_ = click.Choice(sorted(str(word) for word in values))
         case _:
             type_ = Values(parameter, kind)
-    metavar, hidden = parameter.kind.metavar, parameter.rare
+    metavar, hidden = parameter.value.metavar, parameter.rare
     return click.option(*declarations, type=type_, metavar=metavar, help=help_text, hidden=hidden)
 
 
-def _kind(parameter: Parameter) -> inspect.Type:
+def _kind(parameter: Field) -> inspect.Type:
     """The type of a value, without its limits."""
     info = inspect.type_info(parameter.type)
     return info.type if isinstance(info, inspect.Metadata) else info
 
 
-def _option_name(parameter: Parameter) -> str:
+def _option_name(parameter: Field) -> str:
     """The parameter's option; that of a table names one of its entries, and may come again: ``--claim``."""
     is_table = isinstance(_kind(parameter), inspect.StructType)
     return parameter.option.removesuffix("s") if is_table else parameter.option
 
 
 def _entries_option(
-    parameter: Parameter, kind: inspect.StructType, declarations: list[str], help_text: str
+    parameter: Field, kind: inspect.StructType, declarations: list[str], help_text: str
 ) -> Callable[[Any], Any]:
     """An option that may be repeated: each time an entry of the table as NAME=VALUE."""
     known = ", ".join(field.name for field in kind.fields)
@@ -232,12 +233,12 @@ def _entries_option(
     return click.option(*declarations, multiple=True, callback=read, metavar="NAME=VALUE", help=text)
 
 
-def _help(test: Procedure, parameter: Parameter) -> str:
+def _help(test: Procedure, parameter: Field) -> str:
     shown: Mapping[DriveClass, str] = {
         drive_class: parameter.shown(test.standard_conditions(drive_class, 0)) for drive_class in DriveClass
     }
     enterprise, client = shown[DriveClass.ENTERPRISE], shown[DriveClass.CLIENT]
-    text = parameter.description.rstrip(".")
+    text = parameter.help.rstrip(".")
     if not enterprise:
         return f"{text}."
     return f"{text}; {enterprise}." if enterprise == client else f"{text}; {enterprise}, client {client}."
@@ -250,7 +251,7 @@ def _in_words(error: msgspec.ValidationError) -> str:
 
 CLASS_OPTION = option(
     "--class",
-    "PTS-E or PTS-C: the set of settings that the specification has for such drives; enterprise.",
+    RUN_SETTINGS["drive_class"].text,
     click.Choice([drive_class.value for drive_class in DriveClass]),
     name="drive_class",
 )
@@ -261,18 +262,14 @@ PLAN_OPTION = option(
     PATH,
     name="plan_path",
 )
-QUICK_OPTION = flag(
-    "Shorten everything for a first look, a few minutes. On a simulated drive elements stay as long as "
-    "its scale needs.",
-    name="--quick",
-)
+QUICK_OPTION = flag(RUN_SETTINGS["quick"].text, name="--quick")
 LIKE_OPTION = option(
     "--like RUN",
     "Take the conditions and the seed of the run in this folder; options override them.",
     FOLDER,
     name="like_run",
 )
-SEED_OPTION = option("--seed N", "Seed of offsets and data; random.", click.IntRange(0, 2**63 - 1))
+SEED_OPTION = option("--seed N", RUN_SETTINGS["seed"].text, click.IntRange(0, 2**63 - 1))
 
 _TARGET: Final = """
     TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a
@@ -297,7 +294,7 @@ def options_of(test: Procedure) -> list[Callable[[Any], Any]]:
 
 
 class Choices(Struct, frozen=True):
-    """What was chosen for one test. ``given`` is what the operator gave, ``short`` what `--quick` adds.
+    """What was chosen for one test. ``overrides`` are what the operator gave, ``short`` what `--quick` adds.
 
     ``like`` are the conditions of an earlier run, which take the place of the standard ones.
     """
@@ -305,80 +302,36 @@ class Choices(Struct, frozen=True):
     test: Procedure
     drive_class: DriveClass
     seed: int | None
-    given: Given
-    short: Given
+    overrides: Overrides
+    short: Overrides
     settings: Mapping[str, Any]
     plan: "Plan | None" = None
     like: Conditions | None = None
 
     def adjust(self, standard: Conditions) -> Conditions:
         """The conditions of this run. Raises UsageError where what was chosen makes no sense together."""
-        given = self.given.over(self.short)
+        overrides = self.overrides.over(self.short)
         basis = standard if self.like is None else replace(self.like, seed=standard.seed)
-        conditions: Conditions = conditions_of(given, basis)
-        refuse_contradictions(given, conditions)
+        conditions: Conditions = conditions_of(overrides, basis)
+        refuse_contradictions(overrides, conditions)
         return conditions
 
     def admit(self, conditions: Conditions, target: TargetFacts) -> None:
         """Raises UsageError where the operator asked for what the target can't do, or left something out."""
         if conditions.lacking:
             raise UsageError(f"cannot run {self.test.name}: {conditions.lacking}")
-        refuse_impossible_sizes(self.given, conditions, target)
+        refuse_impossible_sizes(self.overrides, conditions, target)
 
     @property
     def is_quick(self) -> bool:
         """Whether `--quick` was given, in words or in the plan."""
         return bool(self.short.values)
 
-    def people(self, people: People) -> People:
-        """The people named on the command line, otherwise the plan's; labels of both."""
-        settings = self.settings
-        return People(
-            people.operator or settings.get("operator"),
-            people.auditor or settings.get("auditor"),
-            people.sponsor or settings.get("sponsor"),
-            {**settings.get("labels", {}), **people.labels},
-        )
-
     def purge(self, word: str | None) -> PurgeChoice:
         """What was asked for, otherwise what the plan says, otherwise a purge. Raises UsageError."""
         from openpts.device.purge.methods import purge_choice  # noqa: PLC0415 help needs no purge
 
         return purge_choice(word or self.settings.get("purge", AUTO))
-
-    def scenario(self, word: str | None) -> Scenario:
-        """What was declared, otherwise by the plan, otherwise that of a drive alone."""
-        return Scenario(word or self.settings.get("scenario", Scenario.SYNTHETIC))
-
-    def description(self, path: Path | None) -> DescribedDrive:
-        """The file that was named, otherwise the plan's, which is beside it. Raises WrittenFileError."""
-        beside = self.settings.get("describe")
-        if path is None and beside is not None and self.plan is not None:
-            path = Path(self.plan.path).parent / beside
-        if path is None:
-            return DescribedDrive()
-        from openpts.parameters.description_file import read_description  # noqa: PLC0415 few runs have one
-
-        return read_description(path)
-
-    def purpose(self, description: DescribedDrive) -> Purpose:
-        """What the drive is for: the plan's table over the description's."""
-        planned: Purpose = self.settings.get("purpose", Purpose())
-        return planned.over(description.purpose)
-
-    @property
-    def short_report(self) -> bool:
-        """Whether the plan asks for the short report as well."""
-        return bool(self.settings.get("short_report", False))
-
-    def inputs(self, description: DescribedDrive) -> dict[str, bytes]:
-        """The files that the operator wrote, under the names that their copies have in the run folder."""
-        found: dict[str, bytes] = {}
-        if self.plan is not None:
-            found[f"plan{Path(self.plan.path).suffix.lower()}"] = self.plan.raw
-        if description.path:
-            found["description.toml"] = description.raw
-        return found
 
 
 def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
@@ -388,23 +341,25 @@ def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
     """
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed, like_run = options.pop("quick"), options.pop("seed"), options.pop("like_run")
-    given = given_as_options(test.conditions, options)
+    overrides = overrides_from(test.conditions, options)
     if like_run is not None:
         whole = ("--class", drive_class), ("--plan", path), ("--quick", is_quick)
-        for option_name, word in (*whole, ("--time-scale", given.values.get("time_scale"))):
+        for option_name, word in (*whole, ("--time-scale", overrides.values.get("time_scale"))):
             if word:
                 raise UsageError(f"{option_name} can't go with --like, which takes all conditions of a run")
-        choices = _chosen_like(test, like_run, given, seed)
+        choices = _chosen_like(test, like_run, overrides, seed)
     else:
-        choices = chosen(test, plan_at(path), given, drive_class=drive_class, is_quick=is_quick, seed=seed)
+        choices = chosen(
+            test, plan_at(path), overrides, drive_class=drive_class, is_quick=is_quick, seed=seed
+        )
     # refused now, before any target is opened
     conditions = choices.adjust(test.standard_conditions(choices.drive_class, 0))
-    for doubt in doubts(choices.given, conditions):
+    for doubt in doubts(choices.overrides, conditions):
         click.echo(f"warning: {doubt}", err=True)
     return choices
 
 
-def _chosen_like(test: Procedure, folder: Path, given: Given, seed: int | None) -> Choices:
+def _chosen_like(test: Procedure, folder: Path, overrides: Overrides, seed: int | None) -> Choices:
     """The conditions and the seed of an earlier run, and what was given over them.
 
     No program that its lab has named is started. Raises RecordError, and UsageError where there are no
@@ -422,15 +377,15 @@ def _chosen_like(test: Procedure, folder: Path, given: Given, seed: int | None) 
     if conditions.keeps_data:
         raise UsageError(f"--like {folder} began with data of an earlier run, which no other has")
     programs = [name for name in conditions.__struct_fields__ if name.endswith("command")]
-    if left := [name for name in programs if getattr(conditions, name) and name not in given.values]:
+    if left := [name for name in programs if getattr(conditions, name) and name not in overrides.values]:
         raise UsageError(
             f"--like {folder} started a program ({left[0]}), which is not started again by itself: name yours"
         )
-    over = [*given.names.values(), *(["--seed"] if seed is not None else [])]
+    over = [*overrides.names.values(), *(["--seed"] if seed is not None else [])]
     changed = f", but for {', '.join(over)}" if over else ""
     click.echo(f"conditions and seed of {manifest.test_id}{changed}", err=True)
     seed = conditions.seed if seed is None else seed
-    return Choices(test, conditions.drive_class, seed, given, Given(), {}, like=conditions)
+    return Choices(test, conditions.drive_class, seed, overrides, Overrides(), {}, like=conditions)
 
 
 def plan_at(path: Path | None) -> "Plan | None":
@@ -445,7 +400,7 @@ def plan_at(path: Path | None) -> "Plan | None":
 def chosen(
     test: Procedure,
     plan: "Plan | None",
-    given: Given,
+    overrides: Overrides,
     *,
     drive_class: str | None,
     is_quick: bool,
@@ -453,18 +408,18 @@ def chosen(
 ) -> Choices:
     """What was chosen by words, over what a plan has."""
     settings = {} if plan is None else plan.settings
-    planned = Given() if plan is None else plan.given(test.name)
+    planned = Overrides() if plan is None else plan.overrides(test.name)
     return Choices(
         test=test,
         drive_class=DriveClass(drive_class or settings.get("drive_class", DriveClass.ENTERPRISE)),
         seed=settings.get("seed") if seed is None else seed,
-        given=given.over(planned),
-        short=_quick(test) if is_quick or settings.get("quick") else Given(),
+        overrides=overrides.over(planned),
+        short=_quick(test) if is_quick or settings.get("quick") else Overrides(),
         settings=settings,
         plan=plan,
     )
 
 
-def _quick(test: Procedure) -> Given:
+def _quick(test: Procedure) -> Overrides:
     """What the operator would have to give for a short look at a test: durations, repetitions and amounts."""
-    return Given(test.quick, dict.fromkeys(test.quick, "--quick"))
+    return Overrides(test.quick, dict.fromkeys(test.quick, "--quick"))

@@ -1,8 +1,7 @@
 """`openpts resume`: continue with a run, a suite or a batch that was cut off."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import click
 
@@ -11,13 +10,13 @@ from openpts.cli.consent_options import (
     ACCEPT_OPTIONS,
     CONFIRM_NAMESPACE,
     CONSENT_OPTIONS_OF_SEVERAL,
-    consent_of_one,
+    consent_of,
+    popped,
 )
 from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
 from openpts.cli.options import flag, option
 from openpts.cli.several import several
 from openpts.errors import RecordError, UsageError
-from openpts.vocabulary.purge import Consent
 
 RESUME_OPTIONS = together(
     option(
@@ -37,17 +36,7 @@ RESUME_OPTIONS = together(
 @click.command("resume", short_help="Go on with a run, a suite or a batch that was cut off.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @RESUME_OPTIONS
-def resume(
-    folder: Path,
-    *,
-    target: str | None,
-    accept_interruption: bool,
-    accept_other_host: bool,
-    accept_other_version: bool,
-    no_report: bool,
-    as_json: bool,
-    **consent: Any,
-) -> None:
+def resume(folder: Path, *, target: str | None, no_report: bool, as_json: bool, **accepted: Any) -> None:
     """Continue the run, the suite or the batch in FOLDER. DESTROYS ALL DATA on the target, as the run did.
 
     Conditions, seed and target are those of the record, and so are all finished steps. A test that was cut
@@ -61,44 +50,23 @@ def resume(
     from openpts.record.reader import has_begun  # noqa: PLC0415 likewise
     from openpts.record.writer import is_beginning  # noqa: PLC0415 likewise
 
-    accepted = {
-        "accept_interruption": accept_interruption,
-        "accept_other_host": accept_other_host,
-        "accept_other_version": accept_other_version,
-    }
-    stream = log_stream(as_json=as_json)
-    if is_batch(folder):
-        if read_batch(folder).suite is not None:
-            agreed = consent_of_one(**consent)
-            several().part("resume_suite")(
-                folder, target, agreed, accepted, stream, no_report=no_report, as_json=as_json
-            )
-            return
+    consent, stream = popped(accepted), log_stream(as_json=as_json)
+    ends = {"no_report": no_report, "as_json": as_json}
+    if is_batch(folder) and read_batch(folder).suite is None:
         if target is not None:
             raise UsageError("--target names one drive: those of a batch are found by their serial numbers")
-        several().part("resume")(folder, consent, accepted, stream, no_report=no_report, as_json=as_json)
+        several().part("resume")(folder, consent, accepted, stream, **ends)
         return
-    agreed = consent_of_one(**consent)
+    agreed = consent_of(consent)
+    if is_batch(folder):
+        several().part("resume_suite")(folder, target, agreed, accepted, stream, **ends)
+        return
     if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):
         raise RecordError(
             f"can't resume {folder}: it was cut off before its record began, and nothing was done to a "
             "drive; remove the folder, and start again with the command that made it"
         )
-    _resume_run(folder, agreed, target, accepted, stream, no_report=no_report, as_json=as_json)
-
-
-def _resume_run(
-    folder: Path,
-    agreed: Consent,
-    target: str | None,
-    accepted: Mapping[str, bool],
-    stream: IO[str],
-    *,
-    no_report: bool,
-    as_json: bool,
-) -> None:
-    from openpts.cli.end_of_run import end_run  # noqa: PLC0415 help needs nothing that runs
-    from openpts.cli.run_settings import run_and_log  # noqa: PLC0415 likewise
+    from openpts.cli.run_settings import end_run, run_and_log  # noqa: PLC0415 likewise
     from openpts.procedures.registry import procedure_of  # noqa: PLC0415 likewise
     from openpts.record.manifest import RunState  # noqa: PLC0415 likewise
     from openpts.record.reader import stored_run  # noqa: PLC0415 likewise
@@ -111,4 +79,4 @@ def _resume_run(
         click.echo(f"{folder} is complete: no step is left to measure", file=stream)
     else:
         run_and_log(test, RunSettings.to_resume(Resumption(run, **accepted), agreed, target), stream)
-    end_run(test, folder, stream, no_report=no_report, as_json=as_json)
+    end_run(test, folder, stream, **ends)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from msgspec.structs import replace
 
-from openpts.cli.commands_on_demand import Decorator, OnDemandInOrder, of_group, of_tests, together
-from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of_one, popped
+from openpts.cli.commands_on_demand import Decorator, OnDemand, of_group, of_tests, together
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of, popped
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FOLDER, listing_option, option
@@ -114,9 +114,8 @@ def _command(test: Procedure) -> click.Command:
         if listed is not None:
             imported(test.lists)(listed, as_json=as_json)
             return
-        from openpts.cli.end_of_run import end_run  # noqa: PLC0415 help needs nothing that runs
-        from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
-        from openpts.cli.run_settings import run_and_log, settings_of  # noqa: PLC0415 likewise
+        from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 help needs nothing that runs
+        from openpts.cli.run_settings import end_run, run_and_log, settings_of  # noqa: PLC0415 likewise
 
         targets = targets_of(test, options, drives)
         judge = the_judge()
@@ -135,7 +134,7 @@ def _command(test: Procedure) -> click.Command:
             several().part("refuse_alone")(stagger_s=stagger_s, at_most=at_most)
         if not targets:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
-        consent = consent_of_one(**popped(options))
+        consent = consent_of(popped(options))
         choices, stream = choices_of(test, options), log_stream(as_json=as_json)
         target = targets[0] if continued else fitting_target(targets[0], [choices], stream)
         settings = settings_of(target, choices, consent, **options)
@@ -148,7 +147,7 @@ def _command(test: Procedure) -> click.Command:
 
 
 @click.group(
-    cls=OnDemandInOrder,
+    cls=OnDemand,
     commands=of_tests(_command, PROCEDURES, others=of_group("run")),
     subcommand_metavar="TEST [ARGS]...",
 )

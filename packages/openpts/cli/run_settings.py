@@ -1,12 +1,11 @@
-"""A run of the operator's: its settings, its displays, its log."""
+"""A run of the operator's: its settings, its displays, its log, its end."""
 
-import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any
 from uuid import UUID
 
 import click
@@ -19,7 +18,6 @@ from rich.text import Text
 from openpts.cli.console import live_console
 from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
-from openpts.cli.io_engine import NUMA, pinned_cpus
 from openpts.cli.log_lines import (
     elapsed_text,
     event_lines,
@@ -30,15 +28,16 @@ from openpts.cli.log_lines import (
 )
 from openpts.cli.planned_run import adjustment
 from openpts.cli.procedure_options import Choices
+from openpts.cli.report import print_figures, print_paths, reports_on
 from openpts.cli.run_words import RunArgs
-from openpts.cli.standard_streams import can_be_drawn_over
+from openpts.cli.standard_streams import can_be_drawn_over, wrapped
+from openpts.device.nearby_cpus import NUMA, pinned_cpus
 from openpts.errors import (
     InterruptedRunError,
     LostRecordError,
     OpenptsError,
     RunFailedError,
     UnwritableRecordError,
-    UsageError,
 )
 from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.procedure import Procedure
@@ -52,7 +51,7 @@ from openpts.runner.progress import RunProgress
 from openpts.runner.run import run_test
 from openpts.runner.settings import RunSettings
 from openpts.runner.telemetry import PowerCommand
-from openpts.vocabulary.facts import People
+from openpts.vocabulary.facts import DescribedDrive, People, Purpose, Scenario
 from openpts.vocabulary.purge import Consent
 
 _QUIET_S = 30.0
@@ -139,22 +138,6 @@ def shown_on(stream: IO[str]) -> Iterator[Listener]:
         yield PlainLog(lambda line: click.echo(line, file=stream)).on_event
 
 
-_PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")
-_SECONDS: Final = {None: 1.0, "s": 1.0, "ms": 0.001}
-_SHORTEST_S, _LONGEST_S = 0.1, 3600.0
-
-
-def telemetry_period_s(text: str) -> float | None:
-    """What the option asks for, None for ``off``. Raises UsageError."""
-    if text == "off":
-        return None
-    match = _PERIOD.fullmatch(text)
-    period_s = float(match[1]) * _SECONDS[match[2]] if match else 0.0
-    if not _SHORTEST_S <= period_s <= _LONGEST_S:
-        raise UsageError(f"--telemetry-period {text!r}: write a time from 0.1s to 3600s, or off")
-    return period_s
-
-
 def settings_of(
     target: str,
     choices: Choices,
@@ -164,17 +147,19 @@ def settings_of(
     run_id: UUID | None = None,
     **given: Any,
 ) -> RunSettings:
-    """The settings of a run, from ``RunArgs`` as given and the choices for its test."""
-    args = RunArgs(**given)
-    description = choices.description(args.describe)
+    """The settings of a run: what ``RunArgs`` have, else what the plan has. Raises WrittenFileError."""
+    args, planned, plan = RunArgs(**given), choices.settings, choices.plan
+    description = _description(args.describe, choices)
+    inputs = {} if plan is None else {f"plan{Path(plan.path).suffix.lower()}": plan.raw}
+    inputs |= {"description.toml": description.raw} if description.path else {}
+    people = {name: getattr(args, name) or planned.get(name) for name in ("operator", "auditor", "sponsor")}
     if args.power_command is not None:
         PowerCommand(args.power_command)
     said = {name: getattr(args, name) for name in RequestedSettings.__struct_fields__ if hasattr(args, name)}
     said |= {
         "cpus": pinned_cpus(args.cpus),
         "pin_to_node": args.cpus == NUMA,
-        "telemetry_period_s": telemetry_period_s(args.telemetry_period),
-        "short_report": choices.short_report,
+        "short_report": bool(planned.get("short_report", False)),
     }
     return RunSettings(
         **said,
@@ -184,16 +169,27 @@ def settings_of(
         admit=choices.admit,
         consent=consent,
         purge=str(choices.purge(purge)),
-        people=choices.people(People(args.operator, args.auditor, args.sponsor, args.labels)),
+        people=People(**people, labels={**planned.get("labels", {}), **args.labels}),
         command_line=tuple(sys.argv[1:]),
         folder=args.out,
         run_id=None if run_id is None else str(run_id),
         seed=choices.seed,
-        scenario=choices.scenario(args.scenario),
+        scenario=Scenario(args.scenario or planned.get("scenario", Scenario.SYNTHETIC)),
         description=description,
-        purpose=choices.purpose(description),
-        inputs=choices.inputs(description),
+        purpose=planned.get("purpose", Purpose()).over(description.purpose),
+        inputs=inputs,
     )
+
+
+def _description(path: Path | None, choices: Choices) -> DescribedDrive:
+    """The file that was named, otherwise the plan's, which is beside it. Raises WrittenFileError."""
+    if path is None and choices.plan is not None and "describe" in choices.settings:
+        path = Path(choices.plan.path).parent / choices.settings["describe"]
+    if path is None:
+        return DescribedDrive()
+    from openpts.parameters.description_file import read_description  # noqa: PLC0415 few runs have one
+
+    return read_description(path)
 
 
 def run_and_log(test: Procedure, settings: RunSettings, stream: IO[str]) -> Path:
@@ -230,3 +226,25 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
         f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "
         f"`openpts resume {folders[0]}` continues it"
     )
+
+
+def end_run(test: Procedure, folder: Path, stream: IO[str], *, no_report: bool, as_json: bool) -> None:
+    """Report on a finished run and say what became of it, as one JSON object where that was asked for.
+
+    Raises RunFailedError for a drive that lost data or failed a limit, and where no verdict was possible.
+    """
+    written = () if no_report else reports_on(folder)
+    for report in () if as_json else written:
+        for line in report.cover:
+            click.echo(wrapped(line, stream), file=stream)
+        print_paths(report, stream)
+    try:
+        if (judge := the_judge()) is not None:
+            judge.part("end")(folder, stream)
+        driver_of(test).end(folder)
+    except RunFailedError as error:
+        if as_json:
+            print_figures((folder,), written, failure=error)
+        raise
+    if as_json:
+        print_figures((folder,), written)

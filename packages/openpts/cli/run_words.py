@@ -9,12 +9,14 @@ from typing import Final
 import click
 
 from openpts.cli.commands_on_demand import Decorator, together
-from openpts.cli.io_engine import NUMA
 from openpts.cli.live_outputs import LIVE_OPTIONS
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FILE, PATH, flag, group, option
+from openpts.device.nearby_cpus import NUMA
 from openpts.engine.options import IoPath
 from openpts.errors import UsageError
+from openpts.fields.parsing import refuse
+from openpts.fields.settings import RUN_SETTINGS
 from openpts.system_files import printable
 from openpts.vocabulary.facts import LABEL_NAME, Scenario
 from openpts.vocabulary.hook import HOOK_LIMIT_S
@@ -34,11 +36,7 @@ def labels_of(_context: click.Context, _option: click.Parameter, values: Sequenc
 
 
 LABELS: Final = option(
-    "--label NAME=VALUE",
-    "Label the run, in record, report, metrics and exports; may be repeated.",
-    name="labels",
-    multiple=True,
-    callback=labels_of,
+    "--label NAME=VALUE", RUN_SETTINGS["labels"].text, name="labels", multiple=True, callback=labels_of
 )
 
 
@@ -50,12 +48,23 @@ def _hooks_of(_context: click.Context, _option: click.Parameter, values: Sequenc
     return tuple(values)
 
 
-PURGE_OPTION: Final[Decorator] = option(
-    "--purge METHOD",
-    "Purge before the test: `auto` is the best method of the drive, `none` is recorded in the "
-    "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
-    "before failed; auto.",
-)
+_PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")
+_SECONDS: Final = {None: 1.0, "s": 1.0, "ms": 0.001}
+_SHORTEST_S, _LONGEST_S = 0.1, 3600.0
+
+
+def telemetry_period_s(option_name: str, text: str) -> float | None:
+    """What the option asks for, None for ``off``. Raises UsageError."""
+    if text == "off":
+        return None
+    match = _PERIOD.fullmatch(text)
+    period_s = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if not _SHORTEST_S <= period_s <= _LONGEST_S:
+        refuse(option_name, text, "write a time from 0.1s to 3600s, or off")
+    return period_s
+
+
+PURGE_OPTION: Final[Decorator] = option("--purge METHOD", RUN_SETTINGS["purge"].text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +80,17 @@ class RunArgs:
         "", "Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.", default=NUMA
     )
     scenario: str | None = option(
-        "",
-        "Measure the drive alone, or a machine as its users have it. The host audit judges by it; synthetic.",
-        click.Choice([scenario.value for scenario in Scenario]),
+        "", RUN_SETTINGS["scenario"].text, click.Choice([scenario.value for scenario in Scenario])
     )
     tune: bool = flag("Set the host up for the scenario during the run; see `openpts doctor`.")
     exclusive_host: bool = flag(
         "Refuse to run beside other runs of openpts on this host, and keep them away."
     )
-    telemetry_period: str = option(
-        "TIME",
+    telemetry_period_s: float | None = option(
+        "--telemetry-period TIME",
         "Sample temperature, processors, other I/O and the like at this interval during the test: "
         "0.1s to 3600s, or off.",
+        telemetry_period_s,
         default="1s",
     )
     slow_io_ms: float | None = option(
@@ -96,13 +104,11 @@ class RunArgs:
         "Run this program during the test and read a power meter from its output, one number of "
         "watts per line. No shell.",
     )
-    describe: Path | None = option(
-        "FILE", "TOML file with what the drive doesn't report: flash, controller, price.", FILE
-    )
+    describe: Path | None = option("FILE", RUN_SETTINGS["describe"].text, FILE)
     out: Path | None = option("", "Run folder; must be new or empty.", PATH)
-    operator: str | None = option("", "Test operator, for the report.")
-    auditor: str | None = option("", "Auditor, for the report.")
-    sponsor: str | None = option("", "Test sponsor, for the report.")
+    operator: str | None = option("", RUN_SETTINGS["operator"].text)
+    auditor: str | None = option("", RUN_SETTINGS["auditor"].text)
+    sponsor: str | None = option("", RUN_SETTINGS["sponsor"].text)
     labels: dict[str, str] = LABELS
     hooks: tuple[str, ...] = option(
         "--hook MOMENT=COMMAND",

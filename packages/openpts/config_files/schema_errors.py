@@ -53,32 +53,26 @@ _MOST_HOMES: Final = 3
 _INDEX: Final = re.compile(r"\[([0-9]+)\]")
 
 
-class Wrong(Struct, frozen=True):
-    """A value that a table can't have, and why."""
-
-    path: Path
-    message: str
+Complaint = tuple[Path, str]
+"""The keys that lead to a value, and what is wrong with it."""
 
 
-def wrong_values(content: object, table: type[Struct], path: Path = ()) -> list[Wrong]:
+def wrong_values(content: object, table: type[Struct], path: Path = ()) -> Iterator[Complaint]:
     """Everything in the content that the table can't hold."""
-    return list(_of_table(content, table, path))
-
-
-def _of_table(content: object, table: type[Struct], path: Path) -> Iterator[Wrong]:
     name = str(path[-1]) if path else "the file"
     if not isinstance(content, dict):
-        yield Wrong(path, f"{name} is a table, not {_kind(content)}")
+        kind = _KINDS.get(type(content)) or f"a {type(content).__name__}"
+        yield path, f"{name} is a table, not {kind}"
         return
     hints, required = _hints_of(table)
     for key, value in content.items():
         if key not in hints:
-            yield Wrong((*path, key), _unknown(str(key), hints, path))
+            yield (*path, key), _unknown(str(key), hints, path)
         else:
             yield from _of_value(value, hints[key], (*path, key))
     for key in required:
         if key not in content:
-            yield Wrong(path, f"{key} is missing")
+            yield path, f"{key} is missing"
 
 
 @cache
@@ -89,33 +83,23 @@ def _hints_of(table: type[Struct]) -> tuple[dict[str, Any], tuple[str, ...]]:
     return hints, tuple(field.encode_name for field in fields if field.required)
 
 
-def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
+def _of_value(value: object, hint: Any, path: Path) -> Iterator[Complaint]:
     table = _table_in(hint)
     if table is not None and (isinstance(value, dict) or (len(_alternatives(hint)) == 1)):
-        yield from _of_table(value, table, path)
+        yield from wrong_values(value, table, path)
         return
-    values = [typing.get_args(one)[1] for one in _alternatives(hint) if typing.get_origin(one) is dict]
-    named = values[0] if values and _table_in(values[0]) else None
-    if named is not None and isinstance(value, dict):
-        wrong = [found for key, one in value.items() for found in _of_value(one, named, (*path, key))]
-        if wrong:
-            yield from wrong
-            return
-    lists = [one for one in _alternatives(hint) if typing.get_origin(one) in {list, tuple}]
-    entry = typing.get_args(lists[0])[0] if lists else None
-    if entry is not None and isinstance(value, list) and _by_entry(value, entry):
-        wrong = [found for at, one in enumerate(value) for found in _of_value(one, entry, (*path, at))]
-        if wrong:
-            yield from wrong
-            return
+    wrong = [found for key, one, of in _entries(value, hint) for found in _of_value(one, of, (*path, key))]
+    if wrong:
+        yield from wrong
+        return
     if reason := _unusable(value):
-        yield Wrong(path, f"{path[-1]}: {reason}")
+        yield path, f"{path[-1]}: {reason}"
         return
     if choices := _words_in(hint):
         if value not in choices:
             near = nearest_word(value, choices) if isinstance(value, str) else None
             meant = f"; did you mean {near}?" if near else ""
-            yield Wrong(path, f"{_name(path)}: {value!r} is not one of {', '.join(choices)}{meant}")
+            yield path, f"{_name(path)}: {value!r} is not one of {', '.join(choices)}{meant}"
         return
     try:
         msgspec.convert(value, hint)
@@ -123,12 +107,19 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
         yield _translated(error, value, path)
 
 
-def _by_entry(values: list[Any], entry: Any) -> bool:
-    """Whether each entry of a list is looked at by itself: tables, and words of a choice."""
-    return bool(_words_in(entry)) or any(isinstance(one, dict) for one in values)
+def _entries(value: object, hint: Any) -> Iterator[tuple[str | int, object, Any]]:
+    """Entries that are held against a type by themselves: named tables, tables, and words of a choice."""
+    for one in _alternatives(hint):
+        origin, of = typing.get_origin(one), typing.get_args(one)
+        if origin is dict and isinstance(value, dict) and _table_in(of[1]):
+            yield from ((key, entry, of[1]) for key, entry in value.items())
+        if origin in {list, tuple} and isinstance(value, list):
+            if _words_in(of[0]) or any(isinstance(entry, dict) for entry in value):
+                yield from ((at, entry, of[0]) for at, entry in enumerate(value))
+            return
 
 
-def _translated(error: msgspec.ValidationError, value: object, path: Path) -> Wrong:
+def _translated(error: msgspec.ValidationError, value: object, path: Path) -> Complaint:
     """What msgspec says, in words, at the place inside of the value that it means."""
     text, place = words_and_place(error)
     indexes = tuple(int(index) for index in _INDEX.findall(place))
@@ -136,7 +127,7 @@ def _translated(error: msgspec.ValidationError, value: object, path: Path) -> Wr
         value = value[index] if isinstance(value, Sequence) else value
     if "got" not in text and isinstance(value, int | float | str):
         text = f"{text}, not {value!r}"
-    return Wrong((*path, *indexes), f"{_name(path)}: {text}")
+    return (*path, *indexes), f"{_name(path)}: {text}"
 
 
 def _name(path: Path) -> str:
@@ -156,22 +147,15 @@ def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
     return f"unknown key {key}{where}: {hint}"
 
 
-def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return "true or false"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a text"
-        case list():
-            return "a list"
-        case dict():
-            return "a table"
-        case _:
-            return f"a {type(value).__name__}"
+_KINDS: Final = {
+    type(None): "nothing",
+    bool: "true or false",
+    int: "a number",
+    float: "a number",
+    str: "a text",
+    list: "a list",
+    dict: "a table",
+}
 
 
 def _unusable(value: object) -> str:

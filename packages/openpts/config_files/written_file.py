@@ -7,15 +7,17 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from openpts.config_files.schema_errors import Path as Keys
-from openpts.config_files.schema_errors import PlacedError, PlacedText, SourcePosition, wrong_values
+from openpts.config_files.schema_errors import (
+    Complaint,
+    PlacedError,
+    PlacedText,
+    SourcePosition,
+    wrong_values,
+)
 from openpts.errors import UsageError, failing_as
 from openpts.units import KIB
 
 _Shape = TypeVar("_Shape", bound=Struct)
-
-Complaints = Iterable[tuple[Keys, str]]
-"""What is wrong with values, each with the keys that lead to it."""
 
 
 class WrittenFileError(UsageError):
@@ -52,19 +54,22 @@ def placed_text(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Pla
 
 
 def shaped(
-    text: PlacedText, shape: type[_Shape], path: str, wrong: Callable[[_Shape], Complaints] = lambda _: ()
+    text: PlacedText,
+    shape: type[_Shape],
+    path: str,
+    wrong: Callable[[_Shape], Iterable[Complaint]] = lambda _: (),
 ) -> _Shape:
     """The content as a ``shape``; ``wrong`` is what no type shows.
 
     Raises WrittenFileError with the place of everything that is wrong.
     """
-    refuse_all(((one.path, one.message) for one in wrong_values(text.content, shape)), text, path)
+    refuse_all(wrong_values(text.content, shape), text, path)
     found = msgspec.convert(text.content, shape)
     refuse_all(wrong(found), text, path)
     return found
 
 
-def refuse_all(wrong: Complaints, text: PlacedText, path: str) -> None:
+def refuse_all(wrong: Iterable[Complaint], text: PlacedText, path: str) -> None:
     """Raise WrittenFileError with the places of complaints, if there are any."""
     if placed := sorted((text.place_of(keys), message) for keys, message in wrong):
         raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in placed))

@@ -1,13 +1,17 @@
 """Processors by NUMA node, and those on the one of a target: from there the way to it is shortest."""
 
+import os
 import re
 from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, device_below
 from openpts.device.targets.open_target import OpenTarget
+from openpts.fields.parsing import refuse
 from openpts.system_files import SystemRoots, read_text
 
+NUMA: Final = "numa"
+NOT_PINNED: Final = "none"
 _RANGE: Final = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
 
 
@@ -26,6 +30,20 @@ def parse_cpu_list(text: str) -> tuple[int, ...]:
             raise ValueError(f"{part!r} ends before it begins")
         cpus.update(range(first, last + 1))
     return tuple(sorted(cpus))
+
+
+def pinned_cpus(text: str) -> tuple[int, ...]:
+    """The processors that ``--cpus`` names, none for ``numa`` and ``none``. Raises UsageError."""
+    if text in {NUMA, NOT_PINNED}:
+        return ()
+    try:
+        cpus = parse_cpu_list(text)
+    except ValueError as error:
+        refuse("--cpus", text, f"{error}; write a list such as 0-3,8, or {NUMA}, or {NOT_PINNED}")
+    if forbidden := sorted(set(cpus) - os.sched_getaffinity(0)):
+        listed = ", ".join(map(str, forbidden))
+        refuse("--cpus", text, f"there is no processor {listed} that this process may run on")
+    return cpus
 
 
 def cpus_near(target: OpenTarget, roots: SystemRoots) -> tuple[int, ...]:

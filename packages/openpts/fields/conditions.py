@@ -6,7 +6,7 @@ fields/time_scale.py shortens exactly those.
 
 from collections.abc import Collection, Iterator
 from types import EllipsisType
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.errors import UsageError
 from openpts.fields import readers
-from openpts.fields.field import SECONDS, SWITCH, Field, Parameter, ValueType, number
+from openpts.fields.field import SECONDS, SWITCH, Field, ValueType, number
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import Phase, StepPlace
@@ -28,10 +28,8 @@ SHORTEST_NS: Final = NS_PER_MS
 FEWEST: Final = {"max_rounds": WINDOW_ROUNDS, "cycles": 1}
 """Repetitions that are scaled, and how many are left at the least; a window has five rounds."""
 
-C = TypeVar("C")
 
-
-def at_time_scale(conditions: C, scale: float) -> C:
+def at_time_scale(conditions: Any, scale: float) -> Any:
     """The conditions with all durations and repetitions times ``scale``, more than 0 and at most 1.
 
     Durations are the fields that end in ``_ns``, also of wait states and access groups, except those that the
@@ -39,15 +37,13 @@ def at_time_scale(conditions: C, scale: float) -> C:
     """
     if not 0 < scale <= 1:
         raise UsageError(f"a time scale is more than 0 and at most 1, not {scale:g}")
-    given: Any = conditions
-    unscaled = (*getattr(given, "unscaled", ()), "time_scale")
+    unscaled = (*getattr(conditions, "unscaled", ()), "time_scale")
     changes = {
-        name: _scaled(name, getattr(given, name), scale)
-        for name in given.__struct_fields__
+        name: _scaled(name, getattr(conditions, name), scale)
+        for name in conditions.__struct_fields__
         if name not in unscaled
     }
-    scaled: C = replace(given, **changes, time_scale=given.time_scale * scale)
-    return scaled
+    return replace(conditions, **changes, time_scale=conditions.time_scale * scale)
 
 
 def _scaled(name: str, value: Any, scale: float) -> Any:
@@ -63,7 +59,7 @@ def _scaled(name: str, value: Any, scale: float) -> Any:
     return value
 
 
-Listed = tuple[str | Parameter | EllipsisType, ...]
+Listed = tuple[str | Field | EllipsisType, ...]
 """Fields by name, parameters that are more than a field, ``...`` for the other fields that have a help."""
 
 Contradictions = Iterator[tuple[tuple[str, ...], str]]
@@ -74,12 +70,6 @@ StepCounts = Iterator[tuple[tuple[str, ...], int]]
 
 
 _BY_MINUTES = frozenset({SteadyState.NONE, SteadyState.MINUTES})
-
-
-def _time_scale_text(scale: float) -> str:
-    if scale == 1:
-        return "as specified"
-    return f"durations and repetitions x {condition_text('time_scale', scale)}"
 
 
 class EarlierRun(Struct, frozen=True, kw_only=True):
@@ -179,7 +169,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
             examples=("1/60",),
             change=lambda name, value, conditions: at_time_scale(conditions, readers.time_scale(name, value)),
             show=lambda _conditions: "",
-            text=_time_scale_text,
+            text=lambda scale: (
+                "as specified"
+                if scale == 1
+                else f"durations and repetitions x {condition_text('time_scale', scale)}"
+            ),
         ),
     ] = 1.0
     minute_ns: Annotated[

@@ -21,7 +21,7 @@ from msgspec.structs import replace
 from openpts.fields import readers
 from openpts.fields.parsing import amount_bytes
 from openpts.fields.readers import WorkloadTable, WorkloadWord
-from openpts.units import S_PER_YEAR
+from openpts.units import NS_PER_MS, NS_PER_S, S_PER_YEAR
 
 _REST: Final = "-- "
 """In front of the name of an argument: it is all that comes behind ``--``."""
@@ -31,11 +31,6 @@ Change = Callable[[str, Any, Any], Any]
 
 Raises UsageError where the value makes no sense.
 """
-
-
-def as_it_is(_name: str, value: Any) -> Any:
-    """A value that needs no reading."""
-    return value
 
 
 class ValueType(Struct, frozen=True, eq=False):
@@ -49,7 +44,7 @@ class ValueType(Struct, frozen=True, eq=False):
     """
 
     type: Any
-    read: Callable[[str, Any], Any] = as_it_is
+    read: Callable[[str, Any], Any] = lambda _name, value: value
     show: Callable[[Any], str] = str
     metavar: str | None = "N"
     limits: Mapping[str, Any] = msgspec.field(default_factory=dict)
@@ -62,69 +57,19 @@ class ValueType(Struct, frozen=True, eq=False):
         return field.removesuffix(ours) + theirs
 
 
-class Parameter(Struct, frozen=True, eq=False):
-    """What an operator may set under ``name``: a field of the conditions, or what fields depend on.
-
-    ``change`` and ``show`` are given where the value is not simply that of ``field``; ``show`` is the value
-    of conditions as on the command line, empty where there is none. ``rare``: it is for plan files; the
-    command line takes it as well, but its help does not list it. ``argument``: the command line takes it as
-    its first argument, under that name in the help, and not as an option; with -- in front of it, all words
-    behind -- are its value.
-    """
-
-    name: str
-    field: str
-    description: str
-    kind: ValueType
-    examples: Sequence[Any] = ()
-    change: Change | None = None
-    show: Callable[[Any], str] | None = None
-    rare: bool = False
-    argument: str = ""
-
-    @property
-    def option(self) -> str:
-        """The field's name on the command line."""
-        if self.is_rest:
-            return self.argument.removeprefix(_REST).partition(" ")[0]
-        return self.argument or f"--{self.name.replace('_', '-')}"
-
-    @property
-    def is_rest(self) -> bool:
-        """Whether it is all that comes behind ``--`` on the command line."""
-        return self.argument.startswith(_REST)
-
-    @property
-    def type(self) -> Any:
-        """The type of a value in a plan file, with its limits and its description."""
-        examples = list(self.examples) or None
-        return Annotated[
-            self.kind.type, Meta(description=self.description, examples=examples, **self.kind.limits)
-        ]
-
-    def applied(self, name: str, value: Any, conditions: Any) -> Any:
-        """The conditions with the value. Raises UsageError, with ``name``, where it makes no sense."""
-        if self.change is not None:
-            return self.change(name, value, conditions)
-        return replace(conditions, **{self.field: self.kind.read(name, value)})
-
-    def shown(self, conditions: Any) -> str:
-        """The value that conditions have."""
-        if self.show is not None:
-            return self.show(conditions)
-        value = getattr(conditions, self.field)
-        return "" if value is None else self.kind.show(value)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
-    """One condition of a test.
+    """One condition of a test, or what conditions depend on.
 
-    ``label`` is its name on the set-up page; empty where that page shows it elsewhere. ``help`` and ``kind``
-    make a parameter of it, under ``name`` if that is not the field's in the operator's unit; ``change``,
-    ``show``, ``rare`` and ``argument`` are those of the parameter. ``text`` words its value for the ledger,
-    with the value in braces. ``amount``: less of it is a shorter test. ``free`` says why a change is no
-    deviation, where no rule of the test has it.
+    ``label`` is its name on the set-up page; empty where that page shows it elsewhere. With ``help`` and
+    ``kind`` an operator may set it, under ``name`` if that is not the field's in the operator's unit;
+    ``field`` is the field that it sets, of a condition its own. ``change`` and ``show`` are given where the
+    value is not simply that of the field; ``show`` is the value of conditions as on the command line, empty
+    where there is none. ``text`` words its value for the ledger, with the value in braces. ``amount``: less
+    of it is a shorter test. ``free`` says why a change is no deviation, where no rule of the test has it.
+    ``rare``: it is for plan files; the command line takes it as well, but its help does not list it.
+    ``argument``: the command line takes it as its first argument, under that name in the help, and not as an
+    option; with -- in front of it, all words behind -- are its value.
     """
 
     label: str
@@ -132,6 +77,7 @@ class Field:
     kind: ValueType | None = None
     _: KW_ONLY
     name: str = ""
+    field: str = ""
     examples: Sequence[Any] = ()
     change: Change | None = None
     show: Callable[[Any], str] | None = None
@@ -146,9 +92,41 @@ class Field:
         """Whether its value is all that comes behind ``--`` on the command line: words of a command."""
         return self.argument.startswith(_REST)
 
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        if self.is_rest:
+            return self.argument.removeprefix(_REST).partition(" ")[0]
+        return self.argument or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def value(self) -> ValueType:
+        """How an operator writes its values, of one that may be set."""
+        assert self.kind is not None  # noqa: S101 narrows the type: a field that is offered has one
+        return self.kind
+
+    @property
+    def type(self) -> Any:
+        """The type of a value in a plan file, with its limits and its description."""
+        examples = list(self.examples) or None
+        return Annotated[self.value.type, Meta(description=self.help, examples=examples, **self.value.limits)]
+
     def but(self, **changes: Any) -> Self:
         """The same condition as another test has it."""
         return dataclasses.replace(self, **changes)
+
+    def applied(self, name: str, value: Any, conditions: Any) -> Any:
+        """The conditions with the value. Raises UsageError, with ``name``, where it makes no sense."""
+        if self.change is not None:
+            return self.change(name, value, conditions)
+        return replace(conditions, **{self.field: self.value.read(name, value)})
+
+    def shown(self, conditions: Any) -> str:
+        """The value that conditions have."""
+        if self.show is not None:
+            return self.show(conditions)
+        value = getattr(conditions, self.field)
+        return "" if value is None else self.value.show(value)
 
 
 @cache
@@ -160,21 +138,22 @@ def fields_of(conditions: type[Struct]) -> dict[str, Field]:
 
 
 @cache
-def parameters_of(conditions: type[Struct]) -> dict[str, Parameter]:
-    """What an operator may set, in the order in which it is applied and listed.
+def parameters_of(conditions: type[Struct]) -> dict[str, Field]:
+    """What an operator may set by its name, in the order in which it is applied and listed.
 
     A class has its own behind those of the class that it extends: as ``parameters`` lists them, where ``...``
     is what isn't named there, or else its fields that have a help.
     """
-    fields = fields_of(conditions)
     bases = [base for base in reversed(conditions.__mro__) if issubclass(base, Struct)]
     listed = [entry for base in bases for entry in _listed(base)]
-    found = [_of_field(entry, fields[entry]) if isinstance(entry, str) else entry for entry in listed]
+    found = [
+        _named(entry, fields_of(conditions)[entry]) if isinstance(entry, str) else entry for entry in listed
+    ]
     unused: frozenset[str] = getattr(conditions, "unused", frozenset())
-    return {parameter.name: parameter for parameter in found if parameter.field not in unused}
+    return {one.name: one for one in found if one.field not in unused}
 
 
-def _listed(base: type[Struct]) -> Iterator[str | Parameter]:
+def _listed(base: type[Struct]) -> Iterator[str | Field]:
     listed = vars(base).get("parameters", (...,))
     for entry in listed:
         if entry is ...:
@@ -184,19 +163,8 @@ def _listed(base: type[Struct]) -> Iterator[str | Parameter]:
             yield entry
 
 
-def _of_field(name: str, field: Field) -> Parameter:
-    assert field.kind is not None  # noqa: S101 narrows the type: a field that is offered has one
-    return Parameter(
-        field.name or field.kind.parameter_name(name),
-        name,
-        field.help,
-        field.kind,
-        field.examples,
-        field.change,
-        field.show,
-        field.rare,
-        field.argument,
-    )
+def _named(field: str, one: Field) -> Field:
+    return one.but(name=one.name or one.value.parameter_name(field), field=field)
 
 
 _MOST_VALUES: Final = 64
@@ -267,11 +235,13 @@ SECONDS: Final = ValueType(
     {"ge": 0.001, "le": S_PER_YEAR},
     ("_ns", "_seconds"),
 )
-SECONDS_OR_NONE: Final = replace(SECONDS, read=readers.seconds_or_none_ns, limits={"ge": 0, "le": S_PER_YEAR})
+SECONDS_OR_NONE: Final = replace(
+    SECONDS, read=lambda _name, seconds: round(seconds * NS_PER_S), limits={"ge": 0, "le": S_PER_YEAR}
+)
 MILLISECONDS: Final = ValueType(
     float,
-    readers.milliseconds_ns,
-    readers.milliseconds_text,
+    lambda _name, milliseconds: max(1, round(milliseconds * NS_PER_MS)),
+    lambda duration_ns: f"{duration_ns / NS_PER_MS:.9g}",
     "MS",
     {"gt": 0, "le": 1_000_000},
     ("_ns", "_ms"),

@@ -42,24 +42,9 @@ def seconds_ns(_name: str, seconds: float) -> int:
     return max(NS_PER_MS, round(seconds * NS_PER_S))
 
 
-def seconds_or_none_ns(_name: str, seconds: float) -> int:
-    """A duration in nanoseconds; 0 is none at all."""
-    return round(seconds * NS_PER_S)
-
-
 def seconds_text(duration_ns: int) -> str:
     """A duration in seconds: ``0.4``."""
     return f"{duration_ns / NS_PER_S:.9g}"
-
-
-def milliseconds_ns(_name: str, milliseconds: float) -> int:
-    """A duration in nanoseconds; at least one of them."""
-    return max(1, round(milliseconds * NS_PER_MS))
-
-
-def milliseconds_text(duration_ns: int) -> str:
-    """A duration in milliseconds: ``5``."""
-    return f"{duration_ns / NS_PER_MS:.9g}"
 
 
 def block_size_bytes(name: str, text: str) -> int:

@@ -17,13 +17,13 @@ _ALTERNATIVES: Final = ({"step_seconds", "round_seconds"},)
 """Parameters that say the same thing: the one that wins leaves the others out."""
 
 
-class Given(Struct, frozen=True):
+class Overrides(Struct, frozen=True):
     """Values by parameter; ``names`` say where each was written, for what is refused: ``--tc``."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
 
-    def over(self, other: "Given") -> Self:
+    def over(self, other: "Overrides") -> Self:
         """Own values, and those of ``other`` that they don't replace."""
         replaced = set(self.values)
         for same in _ALTERNATIVES:
@@ -40,7 +40,7 @@ class Given(Struct, frozen=True):
         return next((self.names[name] for name in parameters if name in self.names), parameters[0])
 
 
-def conditions_of(given: Given, standard: Conditions) -> Any:
+def conditions_of(overrides: Overrides, standard: Conditions) -> Any:
     """The standard conditions of a test with what was given, in the order of its parameters.
 
     Raises UsageError, with the parameter's name, for a value that makes no sense; parameters that another
@@ -48,51 +48,51 @@ def conditions_of(given: Given, standard: Conditions) -> Any:
     """
     conditions: Any = standard
     for name, parameter in parameters_of(type(standard)).items():
-        if name in given.values:
-            conditions = parameter.applied(given.names[name], given.values[name], conditions)
+        if name in overrides.values:
+            conditions = parameter.applied(overrides.names[name], overrides.values[name], conditions)
     return conditions
 
 
-def contradictions(given: Given, conditions: Conditions) -> list[str]:
+def contradictions(overrides: Overrides, conditions: Conditions) -> list[str]:
     """What can't be together, a line for each, with the place of the parameter that is to blame."""
     found = (
-        *_two_lengths(given),
-        *conditions.contradictions(given.values),
+        *_two_lengths(overrides),
+        *conditions.contradictions(overrides.values),
         *_tracked_minutes(conditions),
         *_segments(conditions),
         *_too_many_steps(conditions),
     )
-    return [f"{given.name_of(*parameters)}: {text}" for parameters, text in found]
+    return [f"{overrides.name_of(*parameters)}: {text}" for parameters, text in found]
 
 
-def doubts(given: Given, conditions: Conditions) -> list[str]:
+def doubts(overrides: Overrides, conditions: Conditions) -> list[str]:
     """What is not advised, a line for each, with the place of the parameter that is to blame."""
-    return [f"{given.name_of(*names)}: {text}" for names, text in conditions.doubts(given.values)]
+    return [f"{overrides.name_of(*names)}: {text}" for names, text in conditions.doubts(overrides.values)]
 
 
-def refuse_contradictions(given: Given, conditions: Conditions) -> None:
+def refuse_contradictions(overrides: Overrides, conditions: Conditions) -> None:
     """Raises UsageError on the first contradiction."""
-    if found := contradictions(given, conditions):
+    if found := contradictions(overrides, conditions):
         raise UsageError(found[0])
 
 
-def refuse_impossible_sizes(given: Given, conditions: Conditions, target: TargetFacts) -> None:
+def refuse_impossible_sizes(overrides: Overrides, conditions: Conditions, target: TargetFacts) -> None:
     """Raises UsageError for a block size that the operator asked for and that the target can't have.
 
     The specification's own sizes are no business of this: a test leaves them out and says so.
     """
-    for parameter, sizes in _own_sizes(given, conditions):
+    for parameter, sizes in _own_sizes(overrides, conditions):
         for size_bytes in sizes:
             if size_bytes % target.sector_bytes:
                 raise UsageError(
-                    f"{given.names[parameter]}: {format_block_size(size_bytes)} is not a multiple of the "
+                    f"{overrides.names[parameter]}: {format_block_size(size_bytes)} is not a multiple of the "
                     f"sector of {target.name}, which has {target.sector_bytes:,} bytes"
                 )
 
 
-def _own_sizes(given: Given, conditions: Conditions) -> Iterator[tuple[str, Sequence[int]]]:
+def _own_sizes(overrides: Overrides, conditions: Conditions) -> Iterator[tuple[str, Sequence[int]]]:
     for name, parameter in parameters_of(type(conditions)).items():
-        if name not in given.values:
+        if name not in overrides.values:
             continue
         found = getattr(conditions, parameter.field)
         values = found if isinstance(found, tuple) else (found,)
@@ -103,9 +103,9 @@ def _own_sizes(given: Given, conditions: Conditions) -> Iterator[tuple[str, Sequ
                 yield name, [size.block_size_bytes for size in workload.block_sizes]
 
 
-def _two_lengths(given: Given) -> Contradictions:
-    if {"step_seconds", "round_seconds"} <= given.values.keys():
-        other = given.name_of("step_seconds")
+def _two_lengths(overrides: Overrides) -> Contradictions:
+    if {"step_seconds", "round_seconds"} <= overrides.values.keys():
+        other = overrides.name_of("step_seconds")
         yield ("round_seconds",), f"sets the same as {other}: give one of them"
 
 

@@ -16,15 +16,14 @@ from openpts.config_files.toml_text import read_toml
 from openpts.config_files.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
-from openpts.fields.field import Parameter, parameters_of
-from openpts.parameters.overrides import Given, conditions_of, contradictions
+from openpts.fields.field import Field, parameters_of
+from openpts.fields.settings import RUN_SETTINGS, Setting
+from openpts.parameters.overrides import Overrides, conditions_of, contradictions
 from openpts.parameters.shipped_plans import SUFFIX, shipped_plan
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES, sound_tests
 from openpts.schema_words import without_indentation
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import LABEL_NAME, Purpose
-from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
     ".toml": read_toml,
@@ -33,72 +32,24 @@ _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
 }
 _AT: Final = re.compile(r":([0-9]+):([0-9]+): ")
 _MOST_KIB: Final = 1024
-_MOST_SEED: Final = 2**63 - 1
+_KEYS: Final = {"drive_class": "class"}
+"""Settings that a file has under another name."""
 
-_Name = Annotated[str, Meta(max_length=200)]
-
-
-def _setting(name: str, kind: Any, description: str, **rules: Any) -> tuple[str, Any, Any]:
-    """A key of a plan beside its tables; what is not given is unset."""
-    default = field(name="class", default=UNSET) if name == "drive_class" else UNSET
-    return name, Annotated[kind, Meta(description=description, **rules)] | UnsetType, default
-
-
-_SETTINGS: Final = (
-    _setting("title", _Name, "What the plan is for, in a line."),
-    _setting(
-        "tests",
-        list[Literal[tuple(PROCEDURES)]],  # type: ignore[misc] # not known before it runs
+_SETTINGS: Final = {
+    "title": Setting("What the plan is for, in a line."),
+    "tests": Setting(
         "What `openpts run all` runs, in this order; all tests of the specification.",
-        min_length=1,
+        Annotated[list[Literal[tuple(PROCEDURES)]], Meta(min_length=1)],  # type: ignore[misc]
     ),
-    _setting(
-        "drive_class",
-        Literal["enterprise", "client"],
-        "The class of the drive, whose settings apply: PTS-E or PTS-C; enterprise.",
-    ),
-    _setting("seed", int, "Seed of offsets and data; random.", ge=0, le=_MOST_SEED),
-    _setting("quick", bool, "Shorten everything for a first look."),
-    _setting(
-        "purge",
-        str,
-        "Purge before each test: auto is the best method that the drive has, none is recorded as a "
-        "deviation; else a method's name, or several with commas, each tried if the one before failed. auto.",
-        pattern=f"^({PURGE_PATTERN})$",
-    ),
-    _setting(
-        "describe",
-        str,
-        "Description file with what the drive doesn't report, beside the plan file.",
-        min_length=1,
-        max_length=1000,
-    ),
-    _setting(
-        "scenario",
-        Literal["real-world", "synthetic"],
-        "What to measure: a machine as its users have it, or the drive alone; the host audit judges by it. "
-        "synthetic.",
-    ),
-    _setting(
-        "purpose", Purpose, "What the drive is for, for the report; a key here wins over the description's."
-    ),
-    _setting("short_report", bool, "Write the report in its short form, too: that of TKperf."),
-    _setting("operator", _Name, "Test operator, for the report."),
-    _setting("auditor", _Name, "Auditor, for the report."),
-    _setting("sponsor", _Name, "Test sponsor, for the report."),
-    _setting(
-        "labels",
-        dict[Annotated[str, Meta(pattern=LABEL_NAME)], _Name],
-        "Labels of the run by their names, in record, report, metrics and exports.",
-    ),
-)
-_SETTING_NAMES: Final = tuple(name for name, *_ in _SETTINGS)
+    **RUN_SETTINGS,
+}
+"""What is beside the tables, by the names that the program has for it."""
 
 
 @cache
-def _common() -> dict[str, Parameter]:
+def _common() -> dict[str, Field]:
     """What every test has, and what several tests have alike."""
-    homes: dict[str, list[Parameter]] = {}
+    homes: dict[str, list[Field]] = {}
     for test in sound_tests():
         for name, parameter in parameters_of(test.conditions).items():
             homes.setdefault(name, []).append(parameter)
@@ -112,7 +63,7 @@ def _common() -> dict[str, Parameter]:
 
 
 def _table(
-    name: str, words: str, parameters: Mapping[str, Parameter], description: str, purpose: str = ""
+    name: str, words: str, parameters: Mapping[str, Field], description: str, purpose: str = ""
 ) -> tuple[str, Any, Any]:
     """A table of a plan, with a key for each parameter; what is not given is unset."""
     keys = [(one.name, one.type | UnsetType, UNSET) for one in parameters.values()]
@@ -133,7 +84,7 @@ def _plan_file() -> type[Struct]:
     return msgspec.defstruct(
         "PlanFile",
         [
-            *_SETTINGS,
+            *((name, one.key, field(default=UNSET, name=_KEYS.get(name))) for name, one in _SETTINGS.items()),
             _table(
                 "common",
                 "Common",
@@ -150,7 +101,7 @@ def _plan_file() -> type[Struct]:
                     test.purpose,
                 )
                 for test in sound_tests()
-                if test.name not in {"common", *_SETTING_NAMES}
+                if test.name not in {"common", *_SETTINGS}
             ),
         ],
         namespace={"__doc__": "A plan of openpts: tests of SNIA PTS 2.0.1 on one device."},
@@ -171,9 +122,9 @@ class Plan(Struct, frozen=True):
     @property
     def settings(self) -> dict[str, Any]:
         """What is beside the tables, as far as the file has it."""
-        return {name: value for name in _SETTING_NAMES if (value := getattr(self.file, name)) is not UNSET}
+        return {name: value for name in _SETTINGS if (value := getattr(self.file, name)) is not UNSET}
 
-    def given(self, test: str) -> Given:
+    def overrides(self, test: str) -> Overrides:
         """What the plan gives for a test: its own table over what it has of the common one."""
         known = parameters_of(PROCEDURES[test].conditions)
         alike = {
@@ -181,19 +132,19 @@ class Plan(Struct, frozen=True):
             for name, one in _common().items()
             if name in known and known[name].kind is one.kind
         }
-        return self._given(test, known).over(self._given("common", alike))
+        return self._in_table(test, known).over(self._in_table("common", alike))
 
-    def _given(self, table: str, known: Mapping[str, Parameter]) -> Given:
+    def _in_table(self, table: str, known: Mapping[str, Field]) -> Overrides:
         content = getattr(self.file, table, UNSET)
         if content is UNSET:
-            return Given()
+            return Overrides()
         folder = str(Path(self.path).parent)
         values = {
-            name: value if (beside := known[name].kind.beside) is None else beside(value, folder)
+            name: value if (beside := known[name].value.beside) is None else beside(value, folder)
             for name in content.__struct_fields__
             if name in known and (value := getattr(content, name)) is not UNSET
         }
-        return Given(values, {name: self._name((table, name)) for name in values})
+        return Overrides(values, {name: self._name((table, name)) for name in values})
 
     def _name(self, path: ValuePath) -> str:
         return f"{at(self.path, self.text.place_of(path))}: {path[-1]}"
@@ -234,10 +185,10 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
     for test in sound_tests():
         if all(getattr(plan.file, table, UNSET) is UNSET for table in (test.name, "common")):
             continue
-        given, standard = plan.given(test.name), test.standard_conditions(drive_class, 0)
-        bad = _refused(given, standard)
+        overrides, standard = plan.overrides(test.name), test.standard_conditions(drive_class, 0)
+        bad = _refused(overrides, standard)
         if not bad and test.name in meant:
-            bad = contradictions(given, conditions_of(given, standard))
+            bad = contradictions(overrides, conditions_of(overrides, standard))
         found |= dict.fromkeys(bad)
     return tuple(sorted(found, key=_in_order))
 
@@ -248,13 +199,15 @@ def _in_order(complaint: str) -> tuple[int, ...]:
     return (int(match[1]), int(match[2])) if match else ()
 
 
-def _refused(given: Given, standard: Conditions) -> list[str]:
+def _refused(overrides: Overrides, standard: Conditions) -> list[str]:
     """Each value on its own."""
     refused = []
     for name in parameters_of(type(standard)):
-        if name in given.values:
+        if name in overrides.values:
             try:
-                conditions_of(Given({name: given.values[name]}, {name: given.names[name]}), standard)
+                conditions_of(
+                    Overrides({name: overrides.values[name]}, {name: overrides.names[name]}), standard
+                )
             except UsageError as error:
                 refused.append(str(error))
     return refused

@@ -11,7 +11,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace as changed
 
-from openpts.cli.consent_options import consent_of, popped
+from openpts.cli.consent_options import popped
 from openpts.cli.console import table_console, table_of
 from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
@@ -139,8 +139,7 @@ def _chosen(
     """The drives, listed. Raises RefusedBatchError if one is refused."""
     serials: tuple[str, ...] = agreed.pop("confirm_serials")
     paths: tuple[str, ...] = agreed.pop("confirm_device_paths")
-    consent = consent_of(confirm_serial=None, confirm_device_path=None, **agreed)
-    chosen = chosen_drives(named, consent, serials, paths, roots)
+    chosen = chosen_drives(named, Consent(**agreed), serials, paths, roots)
     _print_drives(chosen, stream)
     refuse_any(chosen, serials, paths)
     return chosen

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
-from typing import IO, Final
+from typing import IO, Final, cast
 
 import click
 import msgspec
@@ -171,7 +171,7 @@ class BatchDisplay(Struct):
             if self.run is not None:
                 self.run.on_event(event.event)
         else:
-            text = row.on_line(event.event)
+            text = row.on_line(cast("lines.EventLine", event.event))  # of another process
             if self.is_drawn and not isinstance(event.event, lines.HostLimitedLine):
                 text = ""
         if text:

@@ -32,10 +32,10 @@ def plan_all(
     `openpts plan TEST` has the steps and the ledger of one. --capacity can replace TARGET.
     """
     from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
-    from openpts.cli.printed_plan import (  # noqa: PLC0415 help needs nothing that plans  # noqa: PLC0415 likewise
+    from openpts.cli.printed_plan import (  # noqa: PLC0415 help needs nothing that plans
+        PrintedPlan,
         SuitePlanDocument,
         assumed_drive,
-        plan_document,
         plan_target,
         suite_lines,
     )
@@ -50,11 +50,8 @@ def plan_all(
     plans = planned_suite(all_choices, unopened, assumed_drive(unopened, **rates))
     name = unopened.facts.path if unopened.exists and target else unopened.facts.name
     if as_json:
-        made = (
-            plan_document(plan, name, plan.deviations, unopened.assumed, tbw, purge="", safety=None)
-            for plan in plans
-        )
-        print_document(SuitePlanDocument(plans=tuple(made)))
+        made = (PrintedPlan(plan, name, plan.deviations, unopened.assumed, tbw) for plan in plans)
+        print_document(SuitePlanDocument(plans=tuple(one.document() for one in made)))
         return
     for line in suite_lines(plans, name, unopened.assumed, tbw):
         click.echo(wrapped(line, sys.stdout, BELOW_LABELS))

@@ -16,7 +16,7 @@ from openpts.cli.report import reports_on
 from openpts.cli.standard_streams import print_document, wrapped
 from openpts.errors import LimitError, NoVerdictError, RefusedError, TargetError, UsageError
 from openpts.fields.parsing import amount_bytes
-from openpts.parameters.overrides import Given
+from openpts.parameters.overrides import Overrides
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, has_begun, read_manifest, read_run
 from openpts.runner.events import Event, StepsStarted
@@ -239,8 +239,8 @@ def _choices(
         test=PROCEDURE,
         drive_class=DriveClass.CLIENT,
         seed=seed,
-        given=Given(given, {"purpose": "--for", **options}),
-        short=Given(),
+        overrides=Overrides(given, {"purpose": "--for", **options}),
+        short=Overrides(),
         settings={},
     )
 

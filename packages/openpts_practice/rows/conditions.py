@@ -14,7 +14,7 @@ from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, Listed, at_time_scale
-from openpts.fields.field import AMOUNT, SECONDS, Field, Parameter, ValueType, count, listed
+from openpts.fields.field import AMOUNT, SECONDS, Field, ValueType, count, listed
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
 from openpts.units import KIB, NS_PER_S, format_capacity
@@ -131,7 +131,7 @@ def _of_rows(
     kind: ValueType,
     changed: Callable[[ProfileRow, Any], ProfileRow],
     having: Callable[[ProfileRow], bool] = _any_row,
-) -> Parameter:
+) -> Field:
     """Something of every row of every benchmark that has it, in place of the benchmark's own."""
 
     def change(given: str, value: Any, conditions: Any) -> Any:
@@ -147,7 +147,9 @@ def _of_rows(
         )
         return replace(conditions, benchmarks=benchmarks)
 
-    return Parameter(name, "benchmarks", description, kind, change=change, show=lambda _conditions: "")
+    return Field(
+        "", description, kind, name=name, field="benchmarks", change=change, show=lambda _conditions: ""
+    )
 
 
 # SOL-BMK-04, LSI-ENT-01

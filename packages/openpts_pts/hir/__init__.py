@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, StepCounts
-from openpts.fields.field import SECONDS, Field, Parameter, count, listed
+from openpts.fields.field import SECONDS, Field, count, listed
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload, duration_text
@@ -42,11 +42,12 @@ def _with_unit(_name: str, seconds: float, conditions: Any) -> Any:
     return replace(conditions, wait_states=states)
 
 
-IDLE_SECONDS: Final = Parameter(
-    "idle_seconds",
-    "wait_states",
+IDLE_SECONDS: Final = Field(
+    "",
     "Idle time of wait state 1; that of the others is a multiple of it.",
     SECONDS,
+    name="idle_seconds",
+    field="wait_states",
     change=_with_unit,
     show=lambda conditions: readers.seconds_text(_unit_ns(conditions)),
     rare=True,

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, Contradictions, StepCounts
-from openpts.fields.field import SWITCH, WORKLOAD, Field, Parameter, listed
+from openpts.fields.field import SWITCH, WORKLOAD, Field, listed
 from openpts.fields.readers import NAMES, WorkloadTable, workload_or_same, workload_word
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.stimulus import Uniform
@@ -23,13 +23,14 @@ def _with_workloads(name: str, values: list[str | WorkloadTable], conditions: An
     return replace(conditions, workloads=workloads)
 
 
-SHORT: Final = Parameter(
-    "short",
-    "within_pct",
+SHORT: Final = Field(
+    "",
     "Short form: one pass leaves the state of long writing, and the workload continues from there until its "
     "steady state is known within 5 per cent. From the pass on at full length where the drive doesn't behave "
     "as assumed. Untried on hardware.",
     SWITCH,
+    name="short",
+    field="within_pct",
     change=lambda _name, short, conditions: replace(
         conditions, within_pct=(conditions.within_pct or usual.WITHIN_PCT) if short else None
     ),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.conditions import Conditions, StepCounts
-from openpts.fields.field import DEPTH, SECONDS, THREADS, Field, Parameter, ValueType, listed
+from openpts.fields.field import DEPTH, SECONDS, THREADS, Field, ValueType, listed
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.workload import Workload, duration_text, workload_text
 from openpts_pts.shared.continuous import MINUTES_PER_STEP
@@ -34,7 +34,7 @@ class AccessGroup(Struct, frozen=True):
         return f"{workload_text(self.workload)} at TC {self.tc} QD {self.qd} for {length}"
 
 
-def _of_groups(name: str, field: str, description: str, kind: ValueType) -> Parameter:
+def _of_groups(name: str, field: str, description: str, kind: ValueType) -> Field:
     """One field of all access groups, in their order; several may have the same value."""
 
     def change(written: str, values: list[Any], conditions: Any) -> Any:
@@ -46,7 +46,7 @@ def _of_groups(name: str, field: str, description: str, kind: ValueType) -> Para
         return ",".join(kind.show(getattr(group, field)) for group in conditions.groups)
 
     values = listed(kind, least=_GROUPS, most=_GROUPS)
-    return Parameter(name, "groups", description, values, change=change, show=show)
+    return Field("", description, values, name=name, field="groups", change=change, show=show)
 
 
 class CrossStimulusConditions(Conditions, frozen=True, kw_only=True, tag_field="test", tag="xsr"):

@@ -84,7 +84,7 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
     preset = load_preset(target.preset, target.parameters)
     capacity_bytes, scale = size_and_scale(target, preset)
     table = parameters_of(choices.test.conditions)
-    fixed = {table[name].field for name in choices.given.values if name in table}
+    fixed = {table[name].field for name in choices.overrides.values if name in table}
 
     def adjust(standard: Conditions) -> Conditions:
         conditions = choices.adjust(standard)

@@ -4,7 +4,7 @@ from typing import Final
 
 import click
 
-from openpts.cli.commands_on_demand import CommandPlace, CommandsOnDemand, OnDemandInOrder
+from openpts.cli.commands_on_demand import CommandPlace, CommandsOnDemand, OnDemand
 
 _COMMANDS: Final = {
     "check": CommandPlace(
@@ -14,7 +14,7 @@ _COMMANDS: Final = {
 }
 
 
-class _Commands(OnDemandInOrder):
+class _Commands(OnDemand):
     """The help ends with what is known."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

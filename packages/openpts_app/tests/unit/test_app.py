@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import Quality
 from openpts.errors import UsageError
-from openpts.parameters.overrides import Given, conditions_of, contradictions
+from openpts.parameters.overrides import Overrides, conditions_of, contradictions
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.command_run import (
     CommandRequest,
@@ -36,7 +36,7 @@ def standard(**changes: object) -> AppConditions:
 
 def given(**values: object) -> AppConditions:
     conditions: AppConditions = conditions_of(
-        Given(values, {name: f"--{name}" for name in values}), standard()
+        Overrides(values, {name: f"--{name}" for name in values}), standard()
     )
     return conditions
 
@@ -167,7 +167,7 @@ def test_a_figure_without_name_or_group_is_refused(text) -> None:
     ],
 )
 def test_what_can_not_be_together_is_refused(values) -> None:
-    assert contradictions(Given(values, {}), given(**values))
+    assert contradictions(Overrides(values, {}), given(**values))
 
 
 def test_a_command_is_given_from_anywhere() -> None:

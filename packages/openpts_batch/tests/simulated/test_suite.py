@@ -18,7 +18,7 @@ from openpts.errors import (
     RunFailedError,
     UsageError,
 )
-from openpts.parameters.overrides import Given, conditions_of
+from openpts.parameters.overrides import Overrides, conditions_of
 from openpts.record.batch import Batch, read_batch, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
@@ -227,7 +227,7 @@ def test_a_purge_that_fails_ends_the_suite(tmp_path: Path) -> None:
 
 def phase(name: str, preset: Path) -> SuitePart:
     def adjust(standard: Any) -> Any:
-        return conditions_of(Given({"time_scale": "1/600"}, {"time_scale": "--time-scale"}), standard)
+        return conditions_of(Overrides({"time_scale": "1/600"}, {"time_scale": "--time-scale"}), standard)
 
     settings = RunSettings(
         target=f"sim:{preset}",

@@ -157,7 +157,10 @@ def test_a_narrow_terminal_shortens_the_phase_and_nothing_else() -> None:
     for event in story(first, first):
         if not event.index:
             table.on_event(event)
-    table.rows[0].phase = "cycle 2, workload independent preconditioning"
+    phase = lines.PhaseStartedLine(
+        at=AT, cycle=2, phase=Phase.RETURN_TO_BASELINE, number=1, stimuli=("x",), most=None
+    )
+    table.on_event(EntryOutput(0, phase))
     row = drawn(table, 80, 24).splitlines()[1]
     assert row.startswith("1     S4EVNX0R512345  cycle 2, ")
     assert row.endswith("…  25 %  181,234   742  49 C  running")

@@ -19,7 +19,7 @@ from tests.support.synthetic_run import Synthetic, write_synthetic_run
 NOTHING_AGREED = {
     "confirm_serials": (),
     "confirm_device_paths": (),
-    "confirm_namespace": (),
+    "confirm_namespaces": (),
     "erase_signatures": False,
     "overwrite_file": False,
 }

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.fields.conditions import at_time_scale
-from openpts.parameters.overrides import Given, conditions_of, contradictions
+from openpts.parameters.overrides import Overrides, conditions_of, contradictions
 from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.procedures.kit.ledger import deviations
 from openpts.units import GB, NS_PER_S, TB
@@ -205,7 +205,7 @@ def lacking(name: str) -> set[str]:
 def test_what_is_of_the_other_kind_of_load_is_refused(given, refused) -> None:
     """What `--quick` gives is for both."""
     named, standard = (
-        Given(given, {name: name for name in given}),
+        Overrides(given, {name: name for name in given}),
         standard_conditions(DriveClass.ENTERPRISE, 1),
     )
     conditions = conditions_of(named, standard)

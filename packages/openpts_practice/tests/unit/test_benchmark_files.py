@@ -11,7 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts.cli.main import cli
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
-from openpts.parameters.overrides import Given, conditions_of
+from openpts.parameters.overrides import Overrides, conditions_of
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GIB, KIB, MIB, NS_PER_S
@@ -173,8 +173,8 @@ def test_other_rows_need_another_title_and_another_name(tmp_path) -> None:
     assert benchmark_of(str(copy)).title == "Mine"
 
 
-def given(**values: Any) -> Given:
-    return Given(values, {name: f"--{name.replace('_', '-')}" for name in values})
+def given(**values: Any) -> Overrides:
+    return Overrides(values, {name: f"--{name.replace('_', '-')}" for name in values})
 
 
 @pytest.mark.parametrize("test", ["benchmarks", "precon"])
@@ -205,7 +205,7 @@ def test_a_plan_has_the_paths_of_files_beside_it(tmp_path, monkeypatch, golden) 
     plan = tmp_path / "there/plan.toml"
     plan.write_text('[benchmarks]\nbenchmarks = ["./mine.toml", "short"]\n', encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    read = read_plan(Path("there/plan.toml")).given("benchmarks")
+    read = read_plan(Path("there/plan.toml")).overrides("benchmarks")
     chosen = conditions_of(read, PROCEDURES["benchmarks"].standard_conditions(DriveClass.ENTERPRISE, 1))
     assert [one.title for one in chosen.benchmarks] == ["Mine", "Short profile"]
     plan.write_text('[precon]\nbenchmarks = ["mine.tml", "./none.toml"]\n', encoding="utf-8")

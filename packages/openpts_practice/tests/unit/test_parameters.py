@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.cli.procedure_options import chosen
 from openpts.fields.field import parameters_of
-from openpts.parameters.overrides import Given, conditions_of
+from openpts.parameters.overrides import Overrides, conditions_of
 from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
@@ -53,7 +53,7 @@ SCRATCH_BYTES = 256 * 1024**2
 
 
 def quick(test: Procedure) -> Any:
-    choices = chosen(test, None, Given(), drive_class=None, is_quick=True, seed=1)
+    choices = chosen(test, None, Overrides(), drive_class=None, is_quick=True, seed=1)
     return choices.adjust(with_subject(test.standard_conditions(DriveClass.ENTERPRISE, 1)))
 
 
@@ -62,7 +62,7 @@ def quick(test: Procedure) -> Any:
 def test_each_parameter_sets_its_field_and_each_change_is_in_the_ledger(test, drive_class) -> None:
     standard = test.standard_conditions(drive_class, 1)
     for name, parameter in parameters_of(test.conditions).items():
-        given = Given({name: changed_value(name, standard)}, {name: parameter.option})
+        given = Overrides({name: changed_value(name, standard)}, {name: parameter.option})
         used = conditions_of(given, standard)
         assert getattr(used, parameter.field) != getattr(standard, parameter.field), name
         entries = deviations(used, standard, test.rules)

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
-from openpts.parameters.overrides import Given, conditions_of
+from openpts.parameters.overrides import Overrides, conditions_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Purpose
@@ -331,7 +331,7 @@ def test_a_benchmark_of_which_nothing_is_possible_is_refused() -> None:
 
 
 def test_a_time_scale_shortens_the_rows_of_whatever_benchmark_is_chosen() -> None:
-    given = Given(
+    given = Overrides(
         {"benchmarks": ["crystaldiskmark"], "time_scale": "1/10", "passes": 9},
         dict.fromkeys(("benchmarks", "time_scale", "passes"), "--option"),
     )

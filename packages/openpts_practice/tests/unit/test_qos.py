@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from openpts.analysis.latency import encode_counts
 from openpts.errors import UsageError
-from openpts.parameters.overrides import Given, conditions_of, refuse_contradictions
+from openpts.parameters.overrides import Overrides, conditions_of, refuse_contradictions
 from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.units import KIB, MIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -283,7 +283,7 @@ def test_a_plan_has_the_longest_search() -> None:
     ],
 )
 def test_limits_are_written_as_they_are_spoken(text, limit) -> None:
-    used = conditions_of(Given({"limits": [text]}, {"limits": "--limits"}), conditions())
+    used = conditions_of(Overrides({"limits": [text]}, {"limits": "--limits"}), conditions())
     assert used.limits == (limit,)
 
 
@@ -292,7 +292,7 @@ def test_limits_are_written_as_they_are_spoken(text, limit) -> None:
 )
 def test_other_limits_are_refused(text) -> None:
     with pytest.raises(UsageError, match="--limits"):
-        conditions_of(Given({"limits": [text]}, {"limits": "--limits"}), conditions())
+        conditions_of(Overrides({"limits": [text]}, {"limits": "--limits"}), conditions())
 
 
 @pytest.mark.parametrize(
@@ -304,7 +304,7 @@ def test_other_limits_are_refused(text) -> None:
     ],
 )
 def test_what_can_not_be_together_is_refused(values) -> None:
-    given = Given(values, {name: name for name in values})
+    given = Overrides(values, {name: name for name in values})
     with pytest.raises(UsageError):
         refuse_contradictions(given, conditions_of(given, conditions()))
 
@@ -315,7 +315,7 @@ def test_a_limit_of_writes_is_searched_in_mixes_that_write() -> None:
 
 
 def test_a_time_scale_leaves_the_limits() -> None:
-    scaled = conditions_of(Given({"time_scale": "1/60"}, {"time_scale": "--time-scale"}), conditions())
+    scaled = conditions_of(Overrides({"time_scale": "1/60"}, {"time_scale": "--time-scale"}), conditions())
     assert (scaled.minute_ns, scaled.limits) == (NS_PER_S, conditions().limits)
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.fields import readers, usual
 from openpts.fields.conditions import Conditions, Contradictions, Listed, StepCounts
-from openpts.fields.field import ELEMENT, SECONDS, SIZE, SWITCH, WHOLE_PERCENT, Field, Parameter, listed
+from openpts.fields.field import ELEMENT, SECONDS, SIZE, SWITCH, WHOLE_PERCENT, Field, listed
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import SteadyState, TrackingVariable
@@ -34,11 +34,12 @@ def _with_tracking(name: str, texts: list[str], conditions: Any) -> Any:
     return replace(conditions, tracking=variables)
 
 
-ROUND_SECONDS: Final = Parameter(
-    "round_seconds",
-    "minute_ns",
+ROUND_SECONDS: Final = Field(
+    "",
     "Length of one round, shared out to its elements.",
     SECONDS,
+    name="round_seconds",
+    field="minute_ns",
     change=_with_round_seconds,
     show=lambda conditions: readers.seconds_text(conditions.minute_ns * conditions.elements_per_round),
 )
@@ -61,13 +62,14 @@ def _with_within(_name: str, within_pct: float, conditions: Any) -> Any:
 
 SHORTER: Final = 12
 """Elements of the short form are so many times as short at first: 5 s."""
-SHORT: Final = Parameter(
-    "short",
-    "within_pct",
+SHORT: Final = Field(
+    "",
     "Short form: one pass leaves the state of long writing, elements take 5 s or more, and rounds continue "
     "until each tracked figure is known within 5 per cent. At full length where the drive doesn't behave as "
     "assumed. Untried on hardware.",
     SWITCH,
+    name="short",
+    field="within_pct",
     change=_with_short_form,
     show=lambda conditions: "yes" if conditions.within_pct else "",
 )

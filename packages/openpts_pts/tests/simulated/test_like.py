@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.cli.main import cli
 from openpts.cli.procedure_options import _chosen_like
 from openpts.errors import UsageError
-from openpts.parameters.overrides import Given
+from openpts.parameters.overrides import Overrides
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import read_run
 from openpts.vocabulary.drive_class import DriveClass
@@ -85,6 +85,6 @@ def test_a_program_that_another_lab_has_named_is_not_started(
     manifest = replace(made_up_run("precon").manifest, conditions=conditions)
     monkeypatch.setattr("openpts.record.reader.read_manifest", lambda _: manifest)
     with pytest.raises(UsageError, match="cut_command"):
-        _chosen_like(test, tmp_path, Given(), None)
-    own = Given({"cut_command": "mine"}, {"cut_command": "--cut-command"})
-    assert _chosen_like(test, tmp_path, own, None).given == own
+        _chosen_like(test, tmp_path, Overrides(), None)
+    own = Overrides({"cut_command": "mine"}, {"cut_command": "--cut-command"})
+    assert _chosen_like(test, tmp_path, own, None).overrides == own

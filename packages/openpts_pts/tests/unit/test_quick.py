@@ -6,7 +6,7 @@ import pytest
 
 from openpts.cli.procedure_options import chosen
 from openpts.errors import UsageError
-from openpts.parameters.overrides import Given
+from openpts.parameters.overrides import Overrides
 from openpts.planning.dry_run import AssumedDrive, Ending, dry_run, steps_of
 from openpts.procedures.kit.ledger import shortened
 from openpts.vocabulary.drive_class import DriveClass
@@ -20,7 +20,7 @@ SCRATCH_BYTES = 256 * 1024**2
 
 
 def chosen_for(test: str, values: dict[str, Any]) -> Any:
-    given = Given(values, dict.fromkeys(values, "--option"))
+    given = Overrides(values, dict.fromkeys(values, "--option"))
     return chosen(PTS[test], None, given, drive_class=None, is_quick=True, seed=1)
 
 

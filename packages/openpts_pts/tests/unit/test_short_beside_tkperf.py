@@ -77,7 +77,7 @@ def report() -> Report:
     plan = read_plan(Path("tkperf"))
 
     def as_planned(conditions: Conditions) -> Any:
-        return conditions_of(plan.given(conditions.test), conditions)
+        return conditions_of(plan.overrides(conditions.test), conditions)
 
     def run(name: str) -> Run:
         made_up = made_up_run(name, rate=RATES[name], adjust=as_planned)

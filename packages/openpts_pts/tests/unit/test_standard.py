@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.fields.conditions import at_time_scale
-from openpts.parameters.overrides import Given, conditions_of
+from openpts.parameters.overrides import Overrides, conditions_of
 from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.vocabulary.drive_class import DriveClass
@@ -23,7 +23,7 @@ def standard(test: str) -> Any:
 
 
 def used(test: str, **values: Any) -> Any:
-    return conditions_of(Given(values, dict.fromkeys(values, "--option")), standard(test))
+    return conditions_of(Overrides(values, dict.fromkeys(values, "--option")), standard(test))
 
 
 @pytest.mark.proves("PTS-GEN-01")

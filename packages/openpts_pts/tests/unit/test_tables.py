@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from openpts.cli.procedure_options import given_as_options, parameter_options
-from openpts.fields.field import Parameter, fields_of, parameters_of
-from openpts.parameters.overrides import Given, conditions_of
+from openpts.cli.procedure_options import overrides_from, parameter_options
+from openpts.fields.field import Field, fields_of, parameters_of
+from openpts.parameters.overrides import Overrides, conditions_of
 from openpts.procedures.kit.ledger import RULES_OF_ALL, deviations
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
@@ -20,7 +20,7 @@ from tests.support.changed_values import CHANGED, changed_value
 ALLOWED = {"mid_points"}
 
 
-def _each(test: Procedure) -> Iterator[tuple[Parameter, Any]]:
+def _each(test: Procedure) -> Iterator[tuple[Field, Any]]:
     """Its parameters, and the standard conditions of each drive class."""
     return itertools.product(
         parameters_of(test.conditions).values(),
@@ -28,8 +28,8 @@ def _each(test: Procedure) -> Iterator[tuple[Parameter, Any]]:
     )
 
 
-def _with(parameter: Parameter, value: Any, standard: Any) -> Any:
-    return conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
+def _with(parameter: Field, value: Any, standard: Any) -> Any:
+    return conditions_of(Overrides({parameter.name: value}, {parameter.name: parameter.option}), standard)
 
 
 def test_every_parameter_of_every_test_has_a_changed_value() -> None:
@@ -41,7 +41,7 @@ def test_every_parameter_of_every_test_has_a_changed_value() -> None:
 def test_every_field_is_described_and_every_offered_one_has_a_help(test) -> None:
     assert list(fields_of(test.conditions)) == list(test.conditions.__struct_fields__)
     for parameter in parameters_of(test.conditions).values():
-        assert parameter.description.endswith(".")
+        assert parameter.help.endswith(".")
         assert parameter.field in test.conditions.__struct_fields__
 
 
@@ -81,7 +81,7 @@ def test_the_value_that_the_help_names_is_that_of_the_specification(test) -> Non
             continue
         name = f"parameter_{parameter.name}"
         options = unsaid | {name: of_name[name].type_cast_value(None, shown)}
-        assert conditions_of(given_as_options(test.conditions, options), standard) == standard, name
+        assert conditions_of(overrides_from(test.conditions, options), standard) == standard, name
 
 
 def _options(test: Procedure) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from scipy import stats
 from openpts.analysis.latency import LatencyDistribution, encode_counts
 from openpts.errors import UsageError
 from openpts.fields.field import parameters_of
-from openpts.parameters.overrides import Given, conditions_of, contradictions, doubts
+from openpts.parameters.overrides import Overrides, conditions_of, contradictions, doubts
 from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.trace_schedules import SchedulePlan, prepared
@@ -36,7 +36,9 @@ STANDARD: ReplayConditions = replace(TEST.standard_conditions(DriveClass.CLIENT,
 
 
 def given_words(**values: object) -> ReplayConditions:
-    found: ReplayConditions = conditions_of(Given(values, {name: f"--{name}" for name in values}), STANDARD)
+    found: ReplayConditions = conditions_of(
+        Overrides(values, {name: f"--{name}" for name in values}), STANDARD
+    )
     return found
 
 
@@ -174,7 +176,7 @@ def test_what_is_shown_as_on_the_command_line_is_read_back(name, values) -> None
 
 def test_numbers_of_passes_that_no_set_can_have_are_contradictions(golden) -> None:
     def found(**values: object) -> list[str]:
-        options = Given(values, {name: f"--{name}" for name in values})
+        options = Overrides(values, {name: f"--{name}" for name in values})
         conditions = given_words(**values)
         return [str(one) for one in (*contradictions(options, conditions), *doubts(options, conditions))]
 

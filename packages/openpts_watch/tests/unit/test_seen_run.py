@@ -60,7 +60,7 @@ def test_both_attempts_of_a_run_that_was_killed_and_resumed(tmp_path) -> None:
     seen.take(file.new_lines())
     assert (seen.attempts, seen.done_share, seen.left_ns) == (2, 1.0, 0)
     assert seen.elapsed_ns == before - S  # no step runs any more
-    assert "resumes at round 6 of cycle 1" in "\n".join(seen.words)
+    assert "resumes at round 6 of cycle 1" in "\n".join(seen.log)
 
 
 def test_kinds_of_later_versions_and_damaged_lines_are_passed_over(tmp_path) -> None:

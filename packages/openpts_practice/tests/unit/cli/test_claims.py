@@ -7,9 +7,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.procedure_options import chosen, given_as_options, parameter_options
+from openpts.cli.procedure_options import chosen, overrides_from, parameter_options
 from openpts.config_files.written_file import WrittenFileError
-from openpts.parameters.overrides import Given
+from openpts.parameters.overrides import Overrides
 from openpts.parameters.plan_file import read_plan
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.drive_class import DriveClass
@@ -18,13 +18,13 @@ from openpts_practice.rows.sustained import DataSheetClaim
 SUSTAINED = PROCEDURES["sustained"]
 
 
-def given(*words: str) -> Given:
+def given(*words: str) -> Overrides:
     """What the words say, as `openpts run sustained` reads them."""
-    found: list[Given] = []
+    found: list[Overrides] = []
 
     @click.command()
     def command(**options: Any) -> None:
-        found.append(given_as_options(SUSTAINED.conditions, options))
+        found.append(overrides_from(SUSTAINED.conditions, options))
 
     for option in parameter_options(SUSTAINED):
         command = option(command)
@@ -34,7 +34,7 @@ def given(*words: str) -> Given:
     return found[0]
 
 
-def claims(given_words: Given, plan: Path | None = None) -> tuple[DataSheetClaim, ...]:
+def claims(given_words: Overrides, plan: Path | None = None) -> tuple[DataSheetClaim, ...]:
     read = None if plan is None else read_plan(plan)
     choices = chosen(SUSTAINED, read, given_words, drive_class=None, is_quick=False, seed=1)
     conditions: Any = choices.adjust(SUSTAINED.standard_conditions(DriveClass.CLIENT, 1))
@@ -99,7 +99,7 @@ def test_what_makes_no_sense_is_refused(words, reason) -> None:
 def test_a_plan_has_a_table_and_the_command_line_wins(tmp_path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[sustained.claims]\nrandom_write_iops = 520_000\n")
-    assert claims(Given(), plan) == (DataSheetClaim("random_write", 520_000),)
+    assert claims(Overrides(), plan) == (DataSheetClaim("random_write", 520_000),)
     assert claims(given("--claim", "random_read_iops=9"), plan) == (DataSheetClaim("random_read", 9),)
 
 

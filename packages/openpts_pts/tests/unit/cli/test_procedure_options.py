@@ -9,16 +9,18 @@ from click.testing import CliRunner
 
 from openpts.cli.commands_on_demand import together
 from openpts.cli.number_types import EnduranceBytes
+from openpts.cli.options import group
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run import run
-from openpts.cli.run_settings import telemetry_period_s
-from openpts.cli.run_words import labels_of
+from openpts.cli.run_settings import settings_of
+from openpts.cli.run_words import PURGE_OPTION, RunArgs, labels_of, telemetry_period_s
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
 from openpts.procedures.registry import PROCEDURES
+from openpts.runner.settings import RunSettings
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import DescribedDrive, People, Purpose, Scenario, TargetFacts, TargetKind
-from openpts.vocabulary.purge import PurgeChoice
+from openpts.vocabulary.facts import People, Purpose, Scenario, TargetFacts, TargetKind
+from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, ReducibleData, Segments
 from openpts_pts.conformance.catalogue import PTS
 from tests.support.refusals import refusal
@@ -55,6 +57,18 @@ def choices(test: str, *words: str) -> Choices:
     return made[0]
 
 
+def settings(test: str, *words: str) -> RunSettings:
+    made: list[RunSettings] = []
+
+    @click.command()
+    @together(*options_of(PROCEDURES[test]), PURGE_OPTION, group(RunArgs))
+    def command(**options: Any) -> None:
+        made.append(settings_of("file:x", choices_of(PROCEDURES[test], options), Consent(), **options))
+
+    CliRunner().invoke(command, words, catch_exceptions=False)
+    return made[0]
+
+
 def conditions(test: str, *words: str) -> Any:
     chosen = choices(test, *words)
     return chosen.adjust(PROCEDURES[test].standard_conditions(chosen.drive_class, 1))
@@ -78,18 +92,18 @@ def test_options_win_over_the_plan_and_the_plan_over_the_standard(plan) -> None:
 
 
 def test_people_and_purge_come_from_the_plan_where_no_option_names_them(plan) -> None:
-    chosen = choices("iops", "--plan", plan)
-    assert chosen.people(People("mine", None, None)) == People("mine", "the plan's", None)
-    assert (chosen.purge(None), chosen.purge("auto")) == (PurgeChoice.NONE, PurgeChoice.AUTO)
-    without = choices("iops")
-    assert (without.people(People()), without.purge(None)) == (People(), PurgeChoice.AUTO)
+    both = settings("iops", "--plan", plan, "--operator", "mine")
+    assert (both.people, both.purge) == (People("mine", "the plan's", None), "none")
+    assert settings("iops", "--plan", plan, "--purge", "auto").purge == "auto"
+    without = settings("iops")
+    assert (without.people, without.purge) == (People(), "auto")
 
 
 def test_labels_of_the_plan_and_of_the_options_are_those_of_the_run(plan) -> None:
     path = Path(plan)
     path.write_text(f'labels = {{ lot = "7", ticket = "plan" }}\n{path.read_text()}')
-    chosen = choices("iops", "--plan", plan)
-    assert chosen.people(People(labels={"ticket": "QA-12"})).labels == {"lot": "7", "ticket": "QA-12"}
+    both = settings("iops", "--plan", plan, "--label", "ticket=QA-12")
+    assert both.people.labels == {"lot": "7", "ticket": "QA-12"}
     path.write_text(path.read_text().replace("lot", '"a lot"'))
     with pytest.raises(WrittenFileError, match="labels: expected"):
         choices("iops", "--plan", plan)
@@ -113,22 +127,20 @@ def test_labels_that_metrics_cannot_have_are_refused(words, refusal) -> None:
 
 
 def test_the_scenario_comes_from_the_plan_where_no_option_names_it(plan) -> None:
-    assert choices("iops").scenario(None) is Scenario.SYNTHETIC
+    assert settings("iops").scenario is Scenario.SYNTHETIC
     path = Path(plan)
     path.write_text(f'scenario = "real-world"\n{path.read_text()}')
-    chosen = choices("iops", "--plan", plan)
-    assert chosen.scenario(None) is Scenario.REAL_WORLD
-    assert chosen.scenario("synthetic") is Scenario.SYNTHETIC
+    assert settings("iops", "--plan", plan).scenario is Scenario.REAL_WORLD
+    assert settings("iops", "--plan", plan, "--scenario", "synthetic").scenario is Scenario.SYNTHETIC
 
 
 def test_a_key_of_the_plans_purpose_wins_over_that_of_the_description(plan) -> None:
     path = Path(plan)
     described = path.with_name("drive.toml")
     described.write_text('[purpose]\nuse_case = "gaming"\nrated_tbw = 600')
-    assert choices("iops", "--plan", plan).purpose(DescribedDrive()) == Purpose()
+    assert settings("iops", "--plan", plan).purpose == Purpose()
     path.write_text(f'{PLAN}[purpose]\nuse_case = "server"\nduty_pct = 90')
-    chosen = choices("iops", "--plan", plan)
-    assert chosen.purpose(chosen.description(described)) == Purpose(
+    assert settings("iops", "--plan", plan, "--describe", str(described)).purpose == Purpose(
         use_case="server", duty_pct=90.0, rated_tbw=600.0
     )
 
@@ -292,7 +304,7 @@ def test_what_is_no_endurance_is_refused(text) -> None:
     [("1s", 1), ("0.1", 0.1), ("500ms", 0.5), ("2.5 s", 2.5), ("3600s", 3600), ("off", None)],
 )
 def test_a_period_is_a_time_or_off(text, period_s) -> None:
-    assert telemetry_period_s(text) == period_s
+    assert telemetry_period_s("--telemetry-period", text) == period_s
 
 
 @pytest.mark.parametrize(
@@ -300,7 +312,7 @@ def test_a_period_is_a_time_or_off(text, period_s) -> None:
 )
 def test_anything_else_is_refused_with_what_to_write(text) -> None:
     with pytest.raises(UsageError, match=r"--telemetry-period .*: write a time from 0\.1s to 3600s, or off"):
-        telemetry_period_s(text)
+        telemetry_period_s("--telemetry-period", text)
 
 
 def test_a_power_command_is_looked_for_before_anything_runs(tmp_path) -> None:

@@ -75,7 +75,7 @@ wsat:
 
 
 def conditions(plan: Plan, test: str) -> Any:
-    return conditions_of(plan.given(test), PTS[test].standard_conditions(DriveClass.CLIENT, 1))
+    return conditions_of(plan.overrides(test), PTS[test].standard_conditions(DriveClass.CLIENT, 1))
 
 
 @pytest.mark.parametrize(("text", "name"), [(TOML, "plan.toml"), (YAML, "plan.yaml"), (YAML, "plan.YML")])
@@ -95,7 +95,7 @@ def test_what_a_plan_gives(tmp_path, text, name) -> None:
 
 def test_a_shipped_trace_is_not_looked_for_beside_the_plan(tmp_path) -> None:
     plan = parse_plan(b"[replay]\ntrace = 'recipe:mail'\n", str(tmp_path / "p.toml"), read_toml)
-    assert plan.given("replay").values["trace"] == "recipe:mail"
+    assert plan.overrides("replay").values["trace"] == "recipe:mail"
 
 
 def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
@@ -143,10 +143,10 @@ def test_the_table_of_a_test_wins_over_the_common_one_even_in_other_words() -> N
 
 def test_what_several_tests_have_may_be_common_and_is_for_those_that_have_it() -> None:
     plan = parse_plan(b"[common]\ntc = 3\nqd = 5\nmax_rounds = 7\n[lat]\nqd = 1\n", "p", read_toml)
-    assert plan.given("iops").values == {"tc": 3, "qd": 5, "max_rounds": 7}
-    assert plan.given("lat").values == {"tc": 3, "qd": 1, "max_rounds": 7}
-    assert plan.given("wsat").values == {"tc": 3, "qd": 5}
-    assert plan.given("cbw").values == {"max_rounds": 7}
+    assert plan.overrides("iops").values == {"tc": 3, "qd": 5, "max_rounds": 7}
+    assert plan.overrides("lat").values == {"tc": 3, "qd": 1, "max_rounds": 7}
+    assert plan.overrides("wsat").values == {"tc": 3, "qd": 5}
+    assert plan.overrides("cbw").values == {"max_rounds": 7}
 
 
 def test_what_is_common_may_contradict_only_tests_that_the_plan_is_for(golden) -> None:
@@ -165,7 +165,7 @@ def test_a_plan_that_ships_makes_sense_and_says_what_it_is(name) -> None:
     assert plan.raw.decode().startswith("# ")
     for test in plan.settings.get("tests", ()):
         standard = PROCEDURES[test].standard_conditions(DriveClass.ENTERPRISE, 1)
-        assert not contradictions(plan.given(test), conditions_of(plan.given(test), standard))
+        assert not contradictions(plan.overrides(test), conditions_of(plan.overrides(test), standard))
 
 
 def test_a_name_of_no_plan_is_told_with_the_one_that_was_meant() -> None:
@@ -280,7 +280,7 @@ def test_benchmarks_have_a_table_like_any_other_test() -> None:
     text = "class = 'client'\n[benchmarks]\nbenchmarks = ['atto']\npasses = 3\n"
     plan = parse_plan(text.encode(), "p.toml", read_toml)
     assert plan.settings == {"drive_class": "client"}
-    assert plan.given("benchmarks").values == {"benchmarks": ["atto"], "passes": 3}
+    assert plan.overrides("benchmarks").values == {"benchmarks": ["atto"], "passes": 3}
     with pytest.raises(
         WrittenFileError,
         match=r"p\.toml:2:1: benchmarks: 'attto' is not one of the benchmarks that ship: did you mean atto",
@@ -290,4 +290,4 @@ def test_benchmarks_have_a_table_like_any_other_test() -> None:
 
 def test_steady_state_after_an_amount_needs_nothing_else_in_the_preconditioning_comparison() -> None:
     plan = parse_plan(b"[precon]\nsteady_after_drive_fills = 1\n", "p.toml", read_toml)
-    assert plan.given("precon").values == {"steady_after_drive_fills": 1}
+    assert plan.overrides("precon").values == {"steady_after_drive_fills": 1}

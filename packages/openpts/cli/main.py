@@ -106,12 +106,12 @@ def _homes(error: click.NoSuchCommand, context: click.Context) -> list[str]:
     root = context.command
     if context.parent is not None or not isinstance(root, click.Group):
         return []
-    groups = [name for name in root.commands if _has(root.commands[name], error.command_name)]
-    return [f"`{context.command_path} {name} {error.command_name}`" for name in groups]
-
-
-def _has(command: click.Command, name: str) -> bool:
-    return isinstance(command, click.Group) and name in command.commands
+    groups = [name for name, one in root.commands.items() if isinstance(one, click.Group)]
+    return [
+        f"`{context.command_path} {name} {error.command_name}`"
+        for name in groups
+        if error.command_name in getattr(root.commands[name], "commands", ())
+    ]
 
 
 # All are loaded when they are asked for, which for some takes half a second.

@@ -11,13 +11,7 @@ from msgspec import Struct
 from openpts.cli.commands_on_demand import Decorator, OnDemand, of_group, of_tests, together
 from openpts.cli.number_types import EnduranceBytes, FiniteRange
 from openpts.cli.options import flag, listing_option, option
-from openpts.cli.procedure_options import (
-    PassthroughArgs,
-    choices_of,
-    command_with_rest,
-    options_of,
-    targets_of,
-)
+from openpts.cli.procedure_options import PassthroughArgs, choices_of, options_of, targets_of
 from openpts.cli.several import several
 from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
 from openpts.errors import UsageError
@@ -49,6 +43,7 @@ def _command(test: Procedure) -> click.Command:
     @click.command(
         test.name,
         cls=PassthroughArgs,
+        test=test,
         help=f"Plan the {test.title} test ({test.source}).\n\n"
         "TARGET and options are those of a run; --capacity can replace TARGET. For several drives, also "
         "prints which can be tested, and whether this host can drive all at once; the steps are the first's.",
@@ -69,7 +64,7 @@ def _command(test: Procedure) -> click.Command:
             click.echo()
             several().part("prospect")(targets, sys.stdout)
 
-    return command_with_rest(test, command)
+    return command
 
 
 class ListedPlan(Struct, frozen=True, kw_only=True):

@@ -54,7 +54,9 @@ class PassthroughArgs(WithBaseline):
     Nothing before ``--`` is one of them, so that an option of that program is never taken for one of ours.
     """
 
-    rest: Field | None = None
+    def __init__(self, *args: Any, test: Procedure, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.rest = _rest_of(test)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Take the words behind the first ``--`` apart; what comes before is parsed as in any command."""
@@ -77,13 +79,6 @@ class PassthroughArgs(WithBaseline):
         """With the rest at the end."""
         pieces = super().collect_usage_pieces(ctx)
         return pieces if self.rest is None else [*pieces, f"[{self.rest.argument}]"]
-
-
-def command_with_rest(test: Procedure, command: click.Command) -> click.Command:
-    """The command, which takes the words behind ``--`` if the test has a parameter for them."""
-    assert isinstance(command, PassthroughArgs)  # noqa: S101 made as such
-    command.rest = _rest_of(test)
-    return command
 
 
 def _rest_of(test: Procedure) -> Field | None:
@@ -414,12 +409,9 @@ def chosen(
         drive_class=DriveClass(drive_class or settings.get("drive_class", DriveClass.ENTERPRISE)),
         seed=settings.get("seed") if seed is None else seed,
         overrides=overrides.over(planned),
-        short=_quick(test) if is_quick or settings.get("quick") else Overrides(),
+        short=Overrides(test.quick, dict.fromkeys(test.quick, "--quick"))
+        if is_quick or settings.get("quick")
+        else Overrides(),
         settings=settings,
         plan=plan,
     )
-
-
-def _quick(test: Procedure) -> Overrides:
-    """What the operator would have to give for a short look at a test: durations, repetitions and amounts."""
-    return Overrides(test.quick, dict.fromkeys(test.quick, "--quick"))

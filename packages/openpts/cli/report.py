@@ -54,7 +54,10 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     from openpts_pages.style import Style  # noqa: PLC0415 likewise
 
     chosen = ReportOptions(style=Style(style), **options)
-    if (batch := _batch_among(runs)) is not None:
+    batch = next(filter(has_drives_apart, runs), None)
+    if batch is not None and len(runs) > 1:
+        raise UsageError(f"{batch} is a batch, with a report for each drive: name it alone")
+    if batch is not None:
         folders, written = _reports_on_batch(batch, out, chosen)
     else:
         source = ReportSource.of(runs, out)
@@ -67,14 +70,6 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
         if batch is not None and out is None:
             click.echo(f"index: {batch / INDEX_NAME}")
     note_unfinished(folders)
-
-
-def _batch_among(runs: Sequence[Path]) -> Path | None:
-    """The batch, if one is reported on. Raises UsageError for a batch among other runs."""
-    batches = [run for run in runs if has_drives_apart(run)]
-    if batches and len(runs) > 1:
-        raise UsageError(f"{batches[0]} is a batch, with a report for each drive: name it alone")
-    return batches[0] if batches else None
 
 
 def _reports_on_batch(

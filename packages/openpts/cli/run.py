@@ -12,14 +12,7 @@ from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SE
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.number_types import FiniteRange
 from openpts.cli.options import FOLDER, listing_option, option
-from openpts.cli.procedure_options import (
-    PassthroughArgs,
-    choices_of,
-    command_with_rest,
-    help_of,
-    options_of,
-    targets_of,
-)
+from openpts.cli.procedure_options import PassthroughArgs, choices_of, help_of, options_of, targets_of
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
 from openpts.cli.several import several, several_options
 from openpts.errors import UsageError
@@ -89,7 +82,7 @@ def judge_options(conditions: type[Conditions] | None = None) -> tuple[Decorator
 def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
-    @click.command(test.name, cls=PassthroughArgs, help=help_of(test))
+    @click.command(test.name, cls=PassthroughArgs, test=test, help=help_of(test))
     @together(*options_of(test))
     @click.argument("targets", metavar="TARGET...", nargs=-1)
     @together(*([PURGE_OPTION] if test.purges else []))
@@ -143,7 +136,7 @@ def _command(test: Procedure) -> click.Command:
         folder = run_and_log(test, settings, stream)
         end_run(test, folder, stream, no_report=no_report, as_json=as_json)
 
-    return command_with_rest(test, command)
+    return command
 
 
 @click.group(

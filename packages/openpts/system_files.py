@@ -69,13 +69,18 @@ def closed_at_end(fd: int) -> Iterator[int]:
         os.close(fd)
 
 
-def read_text(path: Path) -> str | None:
-    """A one-line attribute, printable; None if it is missing, unreadable or empty."""
+def read_bytes(path: Path) -> bytes | None:
+    """All that a file contains; None if it is missing or unreadable."""
     try:
-        content = path.read_bytes()
+        return path.read_bytes()
     except OSError:
         return None
-    return printable(content.decode(errors="replace")) or None
+
+
+def read_text(path: Path) -> str | None:
+    """A one-line attribute, printable; None if it is missing, unreadable or empty."""
+    content = read_bytes(path)
+    return None if content is None else printable(content.decode(errors="replace")) or None
 
 
 def read_integer(path: Path) -> int | None:
@@ -86,9 +91,7 @@ def read_integer(path: Path) -> int | None:
 
 def read_lines(path: Path) -> tuple[str, ...]:
     """The lines of a file, each printable; none if it is missing or unreadable."""
-    try:
-        content = path.read_bytes()
-    except OSError:
+    if (content := read_bytes(path)) is None:
         return ()
     return tuple(printable(line) for line in content.decode(errors="replace").removesuffix("\n").split("\n"))
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from openpts.system_files import SystemRoots, printable, read_lines, read_text
+from openpts.system_files import SystemRoots, printable, read_bytes, read_lines, read_text
 from openpts.vocabulary.facts import Fact, Facts
 
 _MAKERS: Final = ("docker", "kubepods", "libpod", "containerd", "lxc", "crio", "machine.slice/systemd-nspawn")
@@ -33,11 +33,7 @@ def container_fact(roots: SystemRoots) -> Fact:
 
 def _from_environment(roots: SystemRoots) -> str:
     """What a container's maker tells the first process; only root may read it."""
-    try:
-        content = (roots.proc / "1/environ").read_bytes()
-    except OSError:
-        return ""
-    for variable in content.split(b"\0"):
+    for variable in (read_bytes(roots.proc / "1/environ") or b"").split(b"\0"):
         if variable.startswith(b"container="):
             return printable(variable.removeprefix(b"container=").decode(errors="replace"))
     return ""

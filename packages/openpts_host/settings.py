@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.programs import ProgramRunner, run_program
-from openpts.system_files import SystemRoots, read_integer, read_text
+from openpts.system_files import SystemRoots, read_bytes, read_integer, read_text
 from openpts.vocabulary.facts import Fact, Facts
 from openpts_host.advice.machine import DEEPER_OFF, HELD
 from openpts_host.container import container_fact, control_group_limits
@@ -28,14 +28,11 @@ def _allowed_wake_up_us(path: Path) -> int | None:
 
     Each limit lasts for as long as the program that set it keeps the file open.
     """
-    try:
-        # a read answers with the limit; opening the file asks for no limit of our own
-        content = path.read_bytes()[: _FORMAT.size]
-    except OSError:
-        return None
+    # a read answers with the limit; opening the file asks for no limit of our own
+    content = read_bytes(path) or b""
     if len(content) < _FORMAT.size:
         return None
-    (limit_us,) = _FORMAT.unpack(content)
+    (limit_us,) = _FORMAT.unpack_from(content)
     return limit_us if 0 <= limit_us < _NO_LIMIT_US else _NO_LIMIT_US
 
 

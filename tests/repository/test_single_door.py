@@ -108,13 +108,8 @@ OPENS_BY_NAME = {
     },
     "attributes of sysfs and procfs, traces of the kernel": {
         "openpts/device/guard/claims.py",
-        "openpts/device/ata_identify.py",
-        "openpts_drives/purge/ata_commands.py",
-        "openpts/device/trimmed_reads.py",
         "openpts/device/write_cache.py",
-        "openpts_host/container.py",
         "openpts_host/memory.py",
-        "openpts_host/settings.py",
         "openpts_host/gauges.py",
         "openpts_host/setting_file.py",
         "openpts_nvme/drivers/dssd/kernel_door.py",

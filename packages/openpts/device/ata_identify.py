@@ -9,7 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.system_files import printable
+from openpts.system_files import printable, read_bytes
 from openpts.vocabulary.facts import Fact
 
 VPD_PAGE: Final = "device/vpd_pg89"
@@ -191,11 +191,8 @@ def read_ata_identity(device: BlockDevice) -> AtaIdentity | None:
     """IDENTIFY DEVICE of a disk; None if it is no ATA drive or the kernel doesn't keep the page."""
     if device.kind is not DeviceKind.ATA:
         return None
-    try:
-        page = (device.folder / VPD_PAGE).read_bytes()
-    except OSError:
-        return None
-    return parse_ata_information_page(page)
+    page = read_bytes(device.folder / VPD_PAGE)
+    return None if page is None else parse_ata_information_page(page)
 
 
 def parse_ata_information_page(page: bytes) -> AtaIdentity | None:
@@ -268,9 +265,7 @@ def serial_number(device: BlockDevice) -> Fact:
         if serial := device.text(attribute):
             return Fact(serial, device.place(attribute))
     place = device.place(_UNIT_SERIAL_NUMBER)
-    try:
-        page = (device.folder / _UNIT_SERIAL_NUMBER).read_bytes()
-    except OSError:
+    if (page := read_bytes(device.folder / _UNIT_SERIAL_NUMBER)) is None:
         return Fact(None, f"neither device/serial nor serial nor VPD page 80h in {device.place('')}")
     serial = unit_serial_number(page)
     return Fact(serial, place if serial else f"{place} holds no serial number")

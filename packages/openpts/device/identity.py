@@ -21,7 +21,7 @@ from openpts.device.block_device import BlockDevice, DeviceKind, device_of_mount
 from openpts.device.link import hardware_folder, nvme_controller_folder, pci_functions, pcie_link
 from openpts.device.nvme_admin import NvmeCommandError, NvmeController, identify_controller
 from openpts.device.nvme_subsystem import NvmeSubsystem
-from openpts.system_files import Mount, SystemRoots, closed_at_end, pci_name, printable, read_text
+from openpts.system_files import Mount, SystemRoots, closed_at_end, pci_name, printable, read_bytes, read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import ROTATIONAL, SOLID_STATE, Fact, Facts, TargetFacts, TargetKind
 
@@ -116,8 +116,8 @@ def _below(mount: Mount, roots: SystemRoots) -> str:
 
 _RAW: Final = Fact("none (raw block device)", "the target is a block device")
 _NO_NAND_FIELD: Final = Fact(None, "no standard field reports it")
-# SBC: nominal form factor in byte 7 of VPD page B1h
-_SCSI_FORM_FACTOR_PAGE: Final = "device/vpd_pgb1"
+# SBC: nominal form factor in byte 7 of the page
+_BLOCK_CHARACTERISTICS: Final = "device/vpd_pgb1"
 _SCSI_FORM_FACTORS: Final = {
     1: "5.25 inch",
     2: "3.5 inch",
@@ -203,12 +203,10 @@ def _form_factor(device: BlockDevice) -> Fact:
     identity = read_ata_identity(device)
     if identity is not None:
         return Fact(identity.form_factor, f"{device.place(VPD_PAGE)}, word 168")
-    try:
-        page = (device.folder / _SCSI_FORM_FACTOR_PAGE).read_bytes()
-        form_factor = _SCSI_FORM_FACTORS.get(page[7] & 0xF)
-    except (OSError, IndexError):
+    page = read_bytes(device.folder / _BLOCK_CHARACTERISTICS) or b""
+    if len(page) <= 7:
         return Fact(None, f"{device.kind} has no field for it")
-    return Fact(form_factor, f"{device.place(_SCSI_FORM_FACTOR_PAGE)}, byte 7")
+    return Fact(_SCSI_FORM_FACTORS.get(page[7] & 0xF), f"{device.place(_BLOCK_CHARACTERISTICS)}, byte 7")
 
 
 def _features(device: BlockDevice, controller: NvmeController | None, controller_source: str) -> Fact:
@@ -292,7 +290,6 @@ def _host_firmware(device: BlockDevice) -> str | None:
 _DOES_NOT_TURN: Final = 0x0001
 _SLOWEST_RPM: Final = 0x0401
 _FASTEST_RPM: Final = 0xFFFE
-_BLOCK_CHARACTERISTICS: Final = "device/vpd_pgb1"
 
 
 class Media(Struct, frozen=True):
@@ -342,8 +339,5 @@ def _by_rotation_rate(rate: int | None, source: str) -> Media | None:
 
 
 def _scsi_rotation_rate(device: BlockDevice) -> int | None:
-    try:
-        page = (device.folder / _BLOCK_CHARACTERISTICS).read_bytes()
-    except OSError:
-        return None
+    page = read_bytes(device.folder / _BLOCK_CHARACTERISTICS) or b""
     return int.from_bytes(page[4:6], "big") if len(page) >= 6 and page[1] == 0xB1 else None

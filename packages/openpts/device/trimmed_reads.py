@@ -17,6 +17,7 @@ from openpts.device.nvme_admin import NvmeCommandError, NvmeNamespace, identify_
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import aligned_buffer
 from openpts.errors import RunFailedError, TargetError, failing_as
+from openpts.system_files import read_bytes
 from openpts.units import KIB, MIB
 from openpts.vocabulary.trimmed_reads import Promise, TrimLimits, TrimmedReads
 
@@ -93,10 +94,10 @@ def _ata_promise(device: BlockDevice) -> tuple[Promise, str]:
 
 def _scsi_promise(device: BlockDevice) -> tuple[Promise, str]:
     place = device.place(_SCSI_PROVISIONING_PAGE)
-    try:
-        lbprz = (device.folder / _SCSI_PROVISIONING_PAGE).read_bytes()[5] >> 2 & 0b111
-    except (OSError, IndexError):
+    page = read_bytes(device.folder / _SCSI_PROVISIONING_PAGE) or b""
+    if len(page) <= 5:
         return Promise.UNKNOWN, f"{place} can't be read"
+    lbprz = page[5] >> 2 & 0b111
     if lbprz & _LBPRZ_ZEROS:
         return Promise.ZEROS, f"{place}: LBPRZ {lbprz}"
     return Promise.DETERMINISTIC if lbprz == _LBPRZ_PATTERN else Promise.NONE, f"{place}: LBPRZ {lbprz}"

@@ -14,9 +14,9 @@ from msgspec import Struct
 
 from openpts.device.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.programs import ProgramError, ProgramRunner, Reply
-from openpts.system_files import SystemRoots, printable
-from openpts_drives.purge.purge_programs import run_watched
+from openpts.programs import ProgramRunner, Reply
+from openpts.system_files import SystemRoots, printable, read_bytes
+from openpts_drives.purge.purge_programs import DriveCommandError, run_watched
 
 _QUESTION_LIMIT_S: Final = 60.0
 _COMMAND_LIMIT_S: Final = 120.0
@@ -28,10 +28,6 @@ _ATA_STATUS_ERROR: Final = 1
 # the user password; a master password would outlive the erasure
 _USER: Final = ("--user-master", "u")
 _I_KNOW: Final = "--yes-i-know-what-i-am-doing"
-
-
-class AtaCommandError(Exception):
-    """The drive, its adapter or hdparm refused a command; the text says who and how."""
 
 
 class FixedSense(Struct, frozen=True):
@@ -81,22 +77,22 @@ class AtaDrive(Struct, frozen=True):
     def identify(self) -> AtaIdentity:
         """IDENTIFY DEVICE as it is now; what sysfs keeps was read when the drive was found.
 
-        Raises AtaCommandError if the drive doesn't answer, or if nothing passes the question on.
+        Raises ProgramError if the drive doesn't answer, or if nothing passes the question on.
         """
         answer = self._ask(("--Istdout",), _QUESTION_LIMIT_S)
         identity = parse_identify_words(answer.stdout)
         if identity is not None:
             return identity
         why = answer.complaint if answer.returncode or answer.stderr.strip() else "the answer is empty"
-        raise AtaCommandError(f"is no ATA drive, or its adapter passes no ATA commands on: {why}")
+        raise DriveCommandError(f"is no ATA drive, or its adapter passes no ATA commands on: {why}")
 
     def set_password(self, password: str) -> None:
-        """SECURITY SET PASSWORD: the user password, level high. Raises AtaCommandError."""
-        self._tell((*_USER, "--security-mode", "h", "--security-set-pass", password), _COMMAND_LIMIT_S)
+        """SECURITY SET PASSWORD: the user password, level high. Raises ProgramError."""
+        self._send((*_USER, "--security-mode", "h", "--security-set-pass", password), _COMMAND_LIMIT_S)
 
     def disable_password(self, password: str) -> None:
-        """SECURITY UNLOCK and SECURITY DISABLE PASSWORD. Raises AtaCommandError."""
-        self._tell((*_USER, "--security-disable", password), _COMMAND_LIMIT_S)
+        """SECURITY UNLOCK and SECURITY DISABLE PASSWORD. Raises ProgramError."""
+        self._send((*_USER, "--security-disable", password), _COMMAND_LIMIT_S)
 
     def erase(
         self,
@@ -108,35 +104,27 @@ class AtaDrive(Struct, frozen=True):
     ) -> None:
         """SECURITY ERASE PREPARE and UNIT; returns when the drive is done.
 
-        ``tell`` is called every second with the seconds gone by. Raises AtaCommandError.
+        ``tell`` is called every second with the seconds gone by. Raises ProgramError.
         """
         option = "--security-erase-enhanced" if enhanced else "--security-erase"
         command = ("hdparm", *_USER, option, password, str(self.node))
-        try:
-            answer = run_watched(self.run, command, timeout_s, tell)
-        except ProgramError as error:
-            raise AtaCommandError(str(error)) from error
-        if (why := refusal(answer)) is not None:
-            raise AtaCommandError(why)
+        if (why := refusal(run_watched(self.run, command, timeout_s, tell))) is not None:
+            raise DriveCommandError(why)
 
     def start_sanitize(self, arguments: Sequence[str]) -> None:
-        """Begin a sanitize operation, which continues in the drive. Raises AtaCommandError."""
-        self._tell((_I_KNOW, *arguments), _COMMAND_LIMIT_S)
+        """Begin a sanitize operation, which continues in the drive. Raises ProgramError."""
+        self._send((_I_KNOW, *arguments), _COMMAND_LIMIT_S)
 
     def sanitize_status(self) -> Reply:
-        """SANITIZE STATUS EXT. Raises AtaCommandError if hdparm can't be run."""
+        """SANITIZE STATUS EXT. Raises ProgramError if hdparm can't be run."""
         return self._ask(("--sanitize-status",), _QUESTION_LIMIT_S)
 
-    def _tell(self, arguments: tuple[str, ...], timeout_s: float) -> None:
-        answer = self._ask(arguments, timeout_s, to_the_end=True)
-        if (why := refusal(answer)) is not None:
-            raise AtaCommandError(why)
+    def _send(self, arguments: tuple[str, ...], timeout_s: float) -> None:
+        if (why := refusal(self._ask(arguments, timeout_s, to_the_end=True))) is not None:
+            raise DriveCommandError(why)
 
     def _ask(self, arguments: tuple[str, ...], timeout_s: float, *, to_the_end: bool = False) -> Reply:
-        try:
-            return self.run(("hdparm", *arguments, str(self.node)), timeout_s, to_the_end=to_the_end)
-        except ProgramError as error:
-            raise AtaCommandError(str(error)) from error
+        return self.run(("hdparm", *arguments, str(self.node)), timeout_s, to_the_end=to_the_end)
 
 
 def no_ata_drive(device: BlockDevice) -> str | None:
@@ -160,10 +148,7 @@ def hdparm_at_work(node: Path, roots: SystemRoots) -> int | None:
     One whose openpts was killed continues, and could change the drive during a query.
     """
     for process in roots.proc.glob("[0-9]*"):
-        try:
-            arguments = (process / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
+        arguments = (read_bytes(process / "cmdline") or b"").split(b"\0")
         program, *words = [printable(argument.decode(errors="replace")) for argument in arguments]
         sends = any(word.startswith("--security-") for word in words)
         if Path(program).name == "hdparm" and sends and str(node) in words:

@@ -13,10 +13,16 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.purge.methods import Capability, Progress, SanitizeKind
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, failing_as
-from openpts.programs import ProgramRunner, Reply, run_program
+from openpts.programs import ProgramError, ProgramRunner, Reply, run_program
 from openpts.vocabulary.facts import Fact, Facts
-from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
-from openpts_drives.purge.purge_programs import CLOCK, Clock, NothingToldError, held_drive, wait_while_running
+from openpts_drives.purge.ata_commands import AtaDrive, fixed_senses, no_ata_drive
+from openpts_drives.purge.purge_programs import (
+    CLOCK,
+    Clock,
+    DriveCommandError,
+    held_drive,
+    wait_while_running,
+)
 
 _STATE: Final = re.compile(r"^\s*State:\s+(SD[0-4])\b", re.MULTILINE)
 _PROGRESS: Final = re.compile(r"^\s*Progress: 0x([0-9a-f]{1,4})\b", re.MULTILINE)
@@ -91,7 +97,7 @@ class AtaSanitize(Struct, frozen=True):
         try:
             identity = drive.identify()
             against = self._against(identity) or _state_against(parse_status(drive.sanitize_status()))
-        except AtaCommandError as error:
+        except ProgramError as error:
             return Capability(False, str(error))
         if against is not None:
             return Capability(False, against)
@@ -103,10 +109,10 @@ class AtaSanitize(Struct, frozen=True):
         device = held_drive(target, self.title)
         drive = AtaDrive(device.node, self.run)
         what = f"{self.title} of {device.node}"
-        with failing_as(PurgeError, f"{what} failed", of=AtaCommandError):
+        with failing_as(PurgeError, f"{what} failed", of=ProgramError):
             drive.start_sanitize(_ARGUMENTS[self.kind])
         limit_s = self.kind.limit_s(target.facts.user_capacity_bytes)
-        status = wait_while_running(lambda: _look(drive), what, limit_s, progress, self.clock)
+        status = wait_while_running(lambda: _status_of(drive), what, limit_s, progress, self.clock)
         if status.failed or status.completed is False:
             raise PurgeError(f"{what} failed: {_explain_end(status)}")
         return f"{_COMMANDS[self.kind]}; {status}"
@@ -117,7 +123,7 @@ class AtaSanitize(Struct, frozen=True):
             return {}
         try:
             status = parse_status(AtaDrive(target.device.node, self.run).sanitize_status())
-        except AtaCommandError as error:
+        except ProgramError as error:
             return {"ata_sanitize": Fact(None, str(error))}
         return {"ata_sanitize": Fact(str(status), "SANITIZE STATUS EXT")}
 
@@ -158,13 +164,10 @@ def parse_status(answer: Reply) -> SanitizeStatus:
     )
 
 
-def _look(drive: AtaDrive) -> SanitizeStatus:
-    try:
-        status = parse_status(drive.sanitize_status())
-    except AtaCommandError as error:
-        raise NothingToldError(str(error)) from error
+def _status_of(drive: AtaDrive) -> SanitizeStatus:
+    status = parse_status(drive.sanitize_status())
     if status.complaint and not status.failed:
-        raise NothingToldError(status.complaint)
+        raise DriveCommandError(status.complaint)
     return status
 
 

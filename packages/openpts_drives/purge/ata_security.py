@@ -21,11 +21,11 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import Target
 from openpts.errors import OpenptsError, PurgeError, TargetError
 from openpts.journal import Entry, Journal, JournalError
-from openpts.programs import ProgramRunner, run_program
+from openpts.programs import ProgramError, ProgramRunner, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, Facts
-from openpts_drives.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
-from openpts_drives.purge.purge_programs import held_drive, held_node
+from openpts_drives.purge.ata_commands import AtaDrive, hdparm_at_work, no_ata_drive
+from openpts_drives.purge.purge_programs import DriveCommandError, held_drive, held_node
 
 DRIVE_PASSWORD: Final = "drive password"  # noqa: S105 a kind, not a password
 """The kind of its entries in the undo journal."""
@@ -119,7 +119,7 @@ def password_state(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:
     try:
         device = _find(entry.subject, roots, run)
         security = AtaDrive(device.node, run).identify().security
-    except (TargetError, AtaCommandError) as error:
+    except (TargetError, ProgramError) as error:
         return f"now: not found or without an answer: {error}"
     if not security.enabled:
         return f"now {device.node}: no longer has a password"
@@ -137,7 +137,7 @@ def identify_disk(disk: BlockDevice, run: ProgramRunner) -> AtaIdentity | None:
         return None
     try:
         return AtaDrive(disk.node, run).identify()
-    except AtaCommandError:
+    except ProgramError:
         return None
 
 
@@ -228,7 +228,7 @@ def _attempt(command: Callable[[], None]) -> str | None:
     """What was said against a command; whether it was done is asked of the drive afterwards."""
     try:
         command()
-    except AtaCommandError as error:
+    except ProgramError as error:
         return str(error)
     return None
 
@@ -236,7 +236,7 @@ def _attempt(command: Callable[[], None]) -> str | None:
 def _identity(drive: AtaDrive) -> AtaIdentity:
     try:
         return drive.identify()
-    except AtaCommandError as error:
+    except ProgramError as error:
         raise TargetError(
             f"{drive.node} does not answer ({error}): it may still be erasing itself, so wait, then "
             f"{_unlock_by(drive)}; if that does not help, {POWER_CYCLE} before"
@@ -281,7 +281,7 @@ class AtaSecurityErase(Struct, frozen=True):
         try:
             identity = AtaDrive(device.node, self.run).identify()
             against = self._against(device, identity)
-        except (AtaCommandError, JournalError) as error:
+        except (ProgramError, JournalError) as error:
             return Capability(False, str(error))
         if against is not None:
             return Capability(False, against)
@@ -301,7 +301,7 @@ class AtaSecurityErase(Struct, frozen=True):
         device = held_drive(target, self.title)
         try:
             return self._erase(device, progress)
-        except (AtaCommandError, JournalError) as error:
+        except (ProgramError, JournalError) as error:
             raise PurgeError(f"{self.title} of {device.node} failed: {error}") from error
 
     def status(self, target: OpenTarget) -> Facts:
@@ -310,7 +310,7 @@ class AtaSecurityErase(Struct, frozen=True):
             return {}
         try:
             security = AtaDrive(target.device.node, self.run).identify().security
-        except AtaCommandError as error:
+        except ProgramError as error:
             return {"ata_security": Fact(None, str(error))}
         return {"ata_security": Fact(str(security), "IDENTIFY DEVICE word 128")}
 
@@ -318,7 +318,7 @@ class AtaSecurityErase(Struct, frozen=True):
         drive = AtaDrive(device.node, self.run)
         identity = drive.identify()
         if (against := self._against(device, identity)) is not None:
-            raise AtaCommandError(against)
+            raise DriveCommandError(against)
         journal = self.journal()
         entry = note_password(journal, device, identity, enhanced=self.enhanced)
         try:
@@ -334,11 +334,11 @@ class AtaSecurityErase(Struct, frozen=True):
         """Set the password and erase; IDENTIFY decides each time, since hdparm may end with 0 for nothing."""
         drive.set_password(PASSWORD)
         if not drive.identify().security.enabled:
-            raise AtaCommandError("the drive did not accept the password, though hdparm reported no error")
+            raise DriveCommandError("the drive did not accept the password, though hdparm reported no error")
         limit_s = erase_limit_s(identity, enhanced=self.enhanced)
         drive.erase(PASSWORD, limit_s, enhanced=self.enhanced, tell=self._teller(identity, progress))
         if drive.identify().security.enabled:
-            raise AtaCommandError("the drive still has the password, so it has not erased itself")
+            raise DriveCommandError("the drive still has the password, so it has not erased itself")
 
     def _teller(self, identity: AtaIdentity, progress: Progress) -> Callable[[float], None]:
         """Tells how far the erasure should be by the drive's estimate: it says nothing while it is at it."""

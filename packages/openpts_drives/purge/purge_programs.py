@@ -13,7 +13,7 @@ from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.purge.methods import Progress
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError, failing_as
-from openpts.programs import ProgramRunner, Reply
+from openpts.programs import ProgramError, ProgramRunner, Reply
 from openpts.system_files import closed_at_end
 
 _FIRST_LOOK_S: Final = 1.0
@@ -33,8 +33,8 @@ CLOCK: Final = Clock()
 GOES_ON: Final = "the operation continues inside the drive whenever it has power"
 
 
-class NothingToldError(Exception):
-    """A drive did not report the state of its operation; the text has its answer."""
+class DriveCommandError(ProgramError):
+    """The drive, its adapter or the program refused a command, or gave no answer; the text says how."""
 
 
 class OperationStatus(Protocol):
@@ -58,7 +58,7 @@ def wait_while_running(
     """Look after a second, and then less and less often; the last status, when the operation has ended.
 
     Not at once: a drive may need a moment until it reports progress. It continues in any case: an
-    interrupt only ends the waiting. ``read_status`` may raise NothingToldError for some minutes: a bus reset
+    interrupt only ends the waiting. ``read_status`` may raise ProgramError for some minutes: a bus reset
     ends no format. Raises PurgeError after that, and after ``limit_s``.
     """
     started_s = reported_s = clock.now_s()
@@ -68,7 +68,7 @@ def wait_while_running(
         now_s = clock.now_s()
         try:
             seen = read_status()
-        except NothingToldError as error:
+        except ProgramError as error:
             if now_s - reported_s > _SILENT_FOR_S:
                 raise PurgeError(
                     f"can't determine how {what} ended: the drive has not reported its state for "

@@ -17,7 +17,13 @@ from openpts.errors import PurgeError, failing_as
 from openpts.programs import ProgramError, ProgramRunner, Reply, run_program
 from openpts.system_files import read_text
 from openpts.vocabulary.facts import Fact, Facts
-from openpts_drives.purge.purge_programs import CLOCK, Clock, NothingToldError, held_drive, wait_while_running
+from openpts_drives.purge.purge_programs import (
+    CLOCK,
+    Clock,
+    DriveCommandError,
+    held_drive,
+    wait_while_running,
+)
 
 _QUESTION_LIMIT_S: Final = 60.0
 _COMMAND_LIMIT_S: Final = 300.0
@@ -39,10 +45,6 @@ _FAILURES: Final = {
     (0x31, 0x03): "the sanitize command failed",
 }
 _SHARES: Final = 0x10000
-
-
-class ScsiCommandError(Exception):
-    """The drive, its driver or sg3-utils refused a command; the text says who and how."""
 
 
 class Sense(Struct, frozen=True):
@@ -86,7 +88,7 @@ class ScsiDrive(Struct, frozen=True):
         code = f"0x{operation_code:02x}" + ("" if service_action is None else f",{service_action}")
         try:
             answer = self._ask(("sg_opcodes", "--no-inquiry", f"--opcode={code}"), _QUESTION_LIMIT_S)
-        except ScsiCommandError as error:
+        except ProgramError as error:
             return str(error)
         if answer.returncode != 0:
             return f"can't read which commands it has: {answer.complaint}"
@@ -97,25 +99,24 @@ class ScsiDrive(Struct, frozen=True):
         return f"can't read which commands it has: its driver or adapter keeps no list ({code})"
 
     def request_sense(self) -> Sense:
-        """REQUEST SENSE. Raises ScsiCommandError if the drive does not answer."""
+        """REQUEST SENSE. Raises ProgramError if the drive does not answer."""
         answer = self._ask(("sg_requests", "--hex"), _QUESTION_LIMIT_S)
         sense = parse_sense(answer.stdout)
         if sense is None:
-            raise ScsiCommandError(f"REQUEST SENSE of {self.node} returned no sense data: {answer.complaint}")
+            raise DriveCommandError(
+                f"REQUEST SENSE of {self.node} returned no sense data: {answer.complaint}"
+            )
         return sense
 
-    def tell(self, arguments: Sequence[str]) -> None:
-        """Begin an operation that then continues in the drive. Raises ScsiCommandError."""
+    def begin(self, arguments: Sequence[str]) -> None:
+        """Begin an operation that then continues in the drive. Raises ProgramError."""
         answer = self._ask(arguments, _COMMAND_LIMIT_S, to_the_end=True)
         # sg_sanitize ends with 0 after an error of the host adapter, and tells it on stderr alone
         if answer.returncode != 0 or answer.stderr.strip():
-            raise ScsiCommandError(f"{arguments[0]}: {answer.complaint}")
+            raise DriveCommandError(f"{arguments[0]}: {answer.complaint}")
 
     def _ask(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
-        try:
-            return self.run((*command, str(self.node)), timeout_s, to_the_end=to_the_end)
-        except ProgramError as error:
-            raise ScsiCommandError(str(error)) from error
+        return self.run((*command, str(self.node)), timeout_s, to_the_end=to_the_end)
 
 
 def parse_sense(text: str) -> Sense | None:
@@ -168,21 +169,21 @@ def scsi_capability(
         return Capability(False, against)
     try:
         sense = drive.request_sense()
-    except ScsiCommandError as error:
+    except ProgramError as error:
         return Capability(False, str(error))
     if sense.running:
         return Capability(False, f"is busy: {sense}; wait, see sg_requests --progress {device.node}")
     return Capability(True, "REPORT SUPPORTED OPERATION CODES lists it")
 
 
-def carry_out_inside(target: OpenTarget, title: str, order: ScsiOperation, progress: Progress) -> None:
+def carry_out_inside(target: OpenTarget, title: str, operation: ScsiOperation, progress: Progress) -> None:
     """Begin an operation that continues inside a drive, and wait for its end. Raises PurgeError."""
     device = held_drive(target, title)
-    drive = ScsiDrive(device.node, order.run)
+    drive = ScsiDrive(device.node, operation.run)
     what = f"{title} of {device.node}"
-    with failing_as(PurgeError, f"{what} failed", of=ScsiCommandError):
-        drive.tell(order.command)
-    sense = wait_while_running(lambda: _look(drive), what, order.limit_s, progress, order.clock)
+    with failing_as(PurgeError, f"{what} failed", of=ProgramError):
+        drive.begin(operation.command)
+    sense = wait_while_running(lambda: _sense_of(drive), what, operation.limit_s, progress, operation.clock)
     if sense.failure is not None:
         raise PurgeError(f"{what} failed: {sense}")
 
@@ -193,18 +194,15 @@ def scsi_status(target: OpenTarget, run: ProgramRunner) -> Facts:
         return {}
     try:
         sense = ScsiDrive(target.device.node, run).request_sense()
-    except ScsiCommandError as error:
+    except ProgramError as error:
         return {"scsi_sense": Fact(None, str(error))}
     return {"scsi_sense": Fact(str(sense), "REQUEST SENSE")}
 
 
-def _look(drive: ScsiDrive) -> Sense:
-    try:
-        sense = drive.request_sense()
-    except ScsiCommandError as error:
-        raise NothingToldError(str(error)) from error
+def _sense_of(drive: ScsiDrive) -> Sense:
+    sense = drive.request_sense()
     if sense.is_of_something_else:
-        raise NothingToldError(str(sense))
+        raise DriveCommandError(str(sense))
     return sense
 
 

@@ -110,9 +110,11 @@ class Journal(Struct, frozen=True):
 
     def entries(self) -> tuple[Entry, ...]:
         """All of them, the oldest first. Raises JournalError if one can't be read: it may hold a password."""
+        found = []
         try:
-            contents = [_content(path) for path in self.folder.glob(f"*{_SUFFIX}")]
-            found = [msgspec.json.decode(content, type=Entry) for content in contents if content is not None]
+            for path in self.folder.glob(f"*{_SUFFIX}"):
+                with suppress(FileNotFoundError):  # taken out since its name was read
+                    found.append(msgspec.json.decode(path.read_bytes(), type=Entry))
         except OSError as error:
             raise JournalError(f"{self.folder} can't be read: {error.strerror}") from error
         except msgspec.DecodeError as error:
@@ -171,14 +173,6 @@ def _write_locked(path: Path, content: bytes) -> int:
                 unfinished.unlink()
         raise
     return fd
-
-
-def _content(path: Path) -> bytes | None:
-    """What an entry's file holds; None if it was taken out since its name was read."""
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return None
 
 
 _TURN_S: Final = 60.0

@@ -12,7 +12,7 @@ from typing import Final
 
 from openpts.run_folder_files import read_file, write_files
 
-_LOOKED_AFTER: Final = "00"  # a file in 256 has the folder's size looked at
+_CHECKED: Final = "00"  # after a file in 256 the size of the folder is checked
 _QUICK: Final = 1
 
 
@@ -70,7 +70,7 @@ class KeptKind:
             folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             compressed = zlib.compress(content, _QUICK)
             write_files(folder.parent, {f"{self._name}/{digest}": compressed}, lasting=False)
-        if digest.startswith(_LOOKED_AFTER):
+        if digest.startswith(_CHECKED):
             self._remove_oldest(folder)
 
     def _remove_oldest(self, folder: Path) -> None:

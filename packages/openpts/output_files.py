@@ -48,7 +48,7 @@ def refuse_run_folder(place: Path, own: Collection[Path] = ()) -> None:
     for folder in (above, *above.parents):
         if folder in mine:
             return
-        # one that can't be looked into is refused by what writes there
+        # one that can't be read is refused by what writes there
         if any(os.path.lexists(folder / name) for name in (RECORD_NAME, BATCH_NAME)):
             raise UsageError(f"can't write {place}: {folder} has the record of a run; name another place")
 

@@ -55,9 +55,9 @@ class RunOwner(Struct, frozen=True):
     """The process that a run belongs to, and what it owns.
 
     ``pid`` is by its own counting, which in a container is not that outside. ``process_started_ticks`` (of
-    USER_HZ since boot) and ``boot_id`` tell it from later processes with that number. ``names`` are those of
-    the target that stay the same under every node of the kernel. ``since`` is ISO 8601, UTC; ``folder`` is
-    None as long as there is no run folder.
+    USER_HZ since boot) and ``boot_id`` distinguish it from later processes with that number. ``names`` are
+    those of the target that stay the same under every node of the kernel. ``since`` is ISO 8601, UTC;
+    ``folder`` is None as long as there is no run folder.
     """
 
     run_id: str
@@ -197,7 +197,7 @@ def lockers(path: Path, roots: SystemRoots) -> tuple[int, ...]:
 
 
 def holder_of(name: str, folder: Path) -> str | None:
-    """The owner of a target by one of its names, in words, if that is another process; takes no lock."""
+    """The owner of a target by one of its names, as a text, if that is another process; takes no lock."""
     if name in _HELD:
         return None
     try:

@@ -31,7 +31,7 @@ def link_of_another(path: Path) -> tuple[Path, str] | None:
 
 
 def exchangeable(folder: Path) -> str | None:
-    """Who else could exchange the folder, in words; None where only root and this user can.
+    """Who else could exchange the folder, as a text; None where only root and this user can.
 
     A folder's owner can exchange names in it, and so can everybody where all may write and no sticky bit is
     set. What a group may do, its owner gave it.
@@ -48,7 +48,7 @@ def exchangeable(folder: Path) -> str | None:
 def _way(path: Path) -> Iterator[tuple[Path, os.stat_result]]:
     """All folders and links that lead to a path, and what has its name, as far as they are there.
 
-    Raises OSError where one can't be looked at.
+    Raises OSError where one can't be read.
     """
     left, links = [*reversed(path.absolute().parts)], 0
     place = Path(left.pop())

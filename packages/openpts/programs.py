@@ -71,7 +71,7 @@ class ProgramMissingError(ProgramError):
 
 
 class Reply(Struct, frozen=True):
-    """What a program said; some of those that erase drives end with 0 and tell the failure on stderr only."""
+    """What a program printed; some that erase drives end with 0 and report the failure on stderr only."""
 
     command: tuple[str, ...]
     returncode: int
@@ -81,7 +81,7 @@ class Reply(Struct, frozen=True):
 
     @property
     def complaint(self) -> str:
-        """One printable line of what it had to say against the order, for an error's text."""
+        """One printable line of what it reported, for an error's text."""
         text = " ".join((self.stderr.strip() or self.stdout.strip()).split())
         return printable(text[:_LONGEST_COMPLAINT]) or f"exit status {self.returncode} and no word"
 

@@ -56,7 +56,7 @@ def printable(text: str) -> str:
 
 
 def boot_id(roots: "SystemRoots") -> str:
-    """What tells this boot of the machine from all others; empty where the kernel does not say."""
+    """The ID of this boot of the machine; empty where the kernel reports none."""
     return read_text(roots.proc / "sys/kernel/random/boot_id") or ""
 
 
@@ -100,7 +100,7 @@ def chosen_word(text: str | None) -> str | None:
     """The one in use of a list such as ``[none] mq-deadline``; a text without brackets is its own."""
     if text is None:
         return None
-    return next((word.strip("[]") for word in text.split() if word.startswith("[")), text)
+    return next((value.strip("[]") for value in text.split() if value.startswith("[")), text)
 
 
 def read_mounts(roots: SystemRoots, process: str = "self") -> tuple[Mount, ...]:
@@ -138,9 +138,9 @@ def _parse_mount(line: str) -> Mount:
 
 
 def view_of(process: Path) -> tuple[str, str] | None:
-    """Mount namespace and root directory of a process; None of one that has ended, or won't tell.
+    """Mount namespace and root directory of a process; None of one that has ended, or hides them.
 
-    Who won't tell doesn't show what it has open either, and counts against every drive by that.
+    Such a process doesn't show what it has open either, and counts against every drive by that.
     """
     try:
         return str((process / "ns/mnt").readlink()), str((process / "root").readlink())

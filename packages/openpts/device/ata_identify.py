@@ -57,14 +57,14 @@ class AtaSecurity(Struct, frozen=True):
     def __str__(self) -> str:
         if not self.supported:
             return "no security feature set"
-        words = (
+        states = (
             (True, "enabled" if self.enabled else "not enabled"),
             (self.locked, "locked"),
             (self.frozen, "frozen"),
             (self.count_expired, "password attempts used up"),
             (self.maximum_level and self.enabled, "level maximum"),
         )
-        return ", ".join(word for reported, word in words if reported)
+        return ", ".join(state for reported, state in states if reported)
 
 
 class AtaIdentity(Struct, frozen=True):
@@ -163,7 +163,7 @@ class AtaIdentity(Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Optional commands and abilities, in the standard's words."""
+        """Optional commands and abilities, by the standard's names."""
         named = (
             (self._word(76) & 1 << 8, f"NCQ, queue depth {(self._word(75) & 0x1F) + 1}"),
             (self._word(82) & 1 << 1, "security feature set"),
@@ -238,7 +238,7 @@ def model(device: BlockDevice) -> Fact:
 
 
 def name_with_model(device: BlockDevice) -> str:
-    """Model and kernel name, or kernel name and kind where nothing tells the model."""
+    """Model and kernel name, or kernel name and kind where the model is unknown."""
     known = model(device).value
     return f"{known} ({device.name})" if known else f"{device.name} ({device.kind})"
 

@@ -169,7 +169,7 @@ class BlockDevice(Struct, frozen=True):
         return read_text(self.folder / attribute)
 
     def place(self, attribute: str) -> str:
-        """Where an attribute was looked for, in the short way of writing it."""
+        """The path of an attribute, in its short form."""
         return str(self.roots.sys / "block" / self.name / attribute)
 
     def integer(self, attribute: str) -> int | None:

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from openpts.device.ata_identify import (
     VPD_PAGE,
+    AtaIdentity,
     first_attribute,
     model,
     name_with_model,
@@ -147,19 +148,21 @@ def drive_facts(
 ) -> Facts:
     """The facts of a drive, read from sysfs but for what ``controller`` says."""
     paths = NvmeSubsystem.of(device).paths_fact(device)
-    found = media(device)
+    identity, found = read_ata_identity(device), media(device)
     sizes = {kind: device.integer(f"queue/{kind}_block_size") for kind in ("logical", "physical")}
     text = ", ".join(f"{size_bytes} B {kind}" for kind, size_bytes in sizes.items() if size_bytes)
     return {
         "manufacturer": _manufacturer(device, roots),
         "model": model(device),
         "serial": serial_number(device),
-        "firmware": _firmware(device),
+        "firmware": _firmware(device, identity),
         "interface": interface(device, controller),
-        "form_factor": _form_factor(device),
+        "form_factor": _form_factor(device, identity),
         "media": Fact(None if found.kind is None else str(found), found.source),
         "nand_type": _NO_NAND_FIELD,
-        "features": _features(device, controller, controller_source),
+        "features": Fact(", ".join(controller.features) if controller else None, controller_source)
+        if device.kind is DeviceKind.NVME
+        else _features(device, identity),
         "sector": Fact(text or None, device.place("queue")),
         "file_system": _RAW,
         "pcie": pcie_link(hardware_folder(device)),
@@ -192,15 +195,13 @@ def _manufacturer(device: BlockDevice, roots: SystemRoots) -> Fact:
     return Fact(pci_name(read_text(vendor), None, roots), str(vendor))
 
 
-def _firmware(device: BlockDevice) -> Fact:
-    identity = read_ata_identity(device)
+def _firmware(device: BlockDevice, identity: AtaIdentity | None) -> Fact:
     if identity is not None and identity.firmware:
         return Fact(identity.firmware, device.place(VPD_PAGE))
     return first_attribute(device, "device/firmware_rev", "device/rev", "device/fwrev")
 
 
-def _form_factor(device: BlockDevice) -> Fact:
-    identity = read_ata_identity(device)
+def _form_factor(device: BlockDevice, identity: AtaIdentity | None) -> Fact:
     if identity is not None:
         return Fact(identity.form_factor, f"{device.place(VPD_PAGE)}, word 168")
     page = read_bytes(device.folder / _BLOCK_CHARACTERISTICS) or b""
@@ -209,10 +210,7 @@ def _form_factor(device: BlockDevice) -> Fact:
     return Fact(_SCSI_FORM_FACTORS.get(page[7] & 0xF), f"{device.place(_BLOCK_CHARACTERISTICS)}, byte 7")
 
 
-def _features(device: BlockDevice, controller: NvmeController | None, controller_source: str) -> Fact:
-    if device.kind is DeviceKind.NVME:
-        return Fact(", ".join(controller.features) if controller else None, controller_source)
-    identity = read_ata_identity(device)
+def _features(device: BlockDevice, identity: AtaIdentity | None) -> Fact:
     if identity is not None:
         return Fact(", ".join(identity.features) or None, device.place(VPD_PAGE))
     discards = device.integer("queue/discard_max_bytes")
@@ -293,7 +291,7 @@ _FASTEST_RPM: Final = 0xFFFE
 
 
 class Media(Struct, frozen=True):
-    """``kind`` is None where neither drive nor kernel knows; ``rpm`` None where nothing turns or tells."""
+    """``kind`` is None where neither drive nor kernel knows; ``rpm`` None where none is reported."""
 
     kind: str | None
     rpm: int | None

@@ -19,9 +19,9 @@ def drive_subject(device: BlockDevice) -> dict[str, str]:
 
 
 def is_drive(device: BlockDevice, subject: Mapping[str, str]) -> bool:
-    """Whether it is the drive of a subject: serial number and model tell, or the node of one without.
+    """Whether it is the drive of a subject: by serial number and model, or by the node of one without.
 
-    There are drives with equal ones: the world wide names of ATA drives tell those apart, where both are
+    There are drives with equal ones: the world wide names of ATA drives distinguish those, where both are
     known.
     """
     return is_same_drive(drive_subject(device), subject) and not _is_named_otherwise(device, subject)

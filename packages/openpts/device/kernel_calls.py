@@ -161,7 +161,7 @@ _KCMP_FILES: Final = 2
 
 
 def share_open_files(pid: int, other: int) -> bool:
-    """Whether two threads have one table of open files; False where the kernel does not tell."""
+    """Whether two threads have one table of open files; False where the kernel does not report it."""
     return bool(_LIBC.syscall(_KCMP, pid, other, _KCMP_FILES, 0, 0) == 0)
 
 
@@ -200,7 +200,7 @@ class LoopBacking(Struct, frozen=True):
 def loop_backing(node: Path) -> LoopBacking | None:
     """What the kernel has open below a loop device, whatever its name has become.
 
-    None where the device can't be asked, or has nothing below it.
+    None where the device can't be opened, or has nothing below it.
     """
     try:
         with closed_at_end(os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)) as fd:

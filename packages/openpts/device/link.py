@@ -69,7 +69,7 @@ class PcieLink(Struct, frozen=True):
 
     @property
     def most(self) -> Link | None:
-        """The most that device and slot can do together; None where the device doesn't tell its own."""
+        """The most that device and slot can do together; None where the device doesn't report its own."""
         if self.device_most is None:
             return None
         slot = self.slot_most or self.device_most
@@ -80,16 +80,16 @@ class PcieLink(Struct, frozen=True):
     @property
     def shortfalls(self) -> tuple[str, ...]:
         """What keeps the device from its own best, each as a sentence."""
-        said = []
+        found = []
         most = self.most
         if most is not None and self.current.relative_speed < most.relative_speed:
-            said.append(f"the PCIe link runs at {self.current}, though drive and slot can do {most}")
+            found.append(f"the PCIe link runs at {self.current}, though drive and slot can do {most}")
         if most is not None and self.device_most is not None and most != self.device_most:
-            said.append(f"the slot's {self.slot_most} is less than the drive's {self.device_most}")
+            found.append(f"the slot's {self.slot_most} is less than the drive's {self.device_most}")
         if self.slowest_bridge is not None:
             name, link = self.slowest_bridge
-            said.append(f"the PCIe bridge {name} above the drive runs at {link} only")
-        return tuple(said)
+            found.append(f"the PCIe bridge {name} above the drive runs at {link} only")
+        return tuple(found)
 
 
 def pci_functions(folder: Path) -> tuple[Path, ...]:
@@ -98,7 +98,7 @@ def pci_functions(folder: Path) -> tuple[Path, ...]:
 
 
 def read_pcie_link(folder: Path) -> PcieLink | None:
-    """The link of the first PCI function above a device in sysfs; None if it has none, or doesn't tell."""
+    """The link of the first PCI function above a device in sysfs; None if it has, or reports, none."""
     functions = pci_functions(folder)
     current = link_of(functions[0], "current") if functions else None
     if current is None:

@@ -88,7 +88,7 @@ class NvmeController(Struct, frozen=True):
 
     @property
     def features(self) -> tuple[str, ...]:
-        """Optional commands and abilities, in the specification's words."""
+        """Optional commands and abilities, by the specification's names."""
         named = (
             (self.oacs & 1 << 1, "Format NVM"),
             (self.fna & 1 << 2, "cryptographic erase"),

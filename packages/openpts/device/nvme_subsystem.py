@@ -75,7 +75,7 @@ class NvmeSubsystem(Struct, frozen=True):
 
     @classmethod
     def with_serial(cls, serial: str, roots: SystemRoots) -> Self | None:
-        """The first subsystem whose controllers tell this serial number; None: there is none now."""
+        """The first subsystem whose controllers report this serial number; None: there is none now."""
         for controller in sorted((roots.sys / "class/nvme").glob("nvme*")):
             if read_text(controller / "serial") == serial:
                 return cls._of_folder(controller.resolve(), roots)
@@ -113,7 +113,7 @@ class NvmeSubsystem(Struct, frozen=True):
         return tuple(NvmePath(controller, access.get(controller)) for controller in self.controllers)
 
     def paths_fact(self, device: BlockDevice) -> Fact | None:
-        """The paths where there are several, or the drive tells of one, and the kernel's rule of choice."""
+        """The paths where there are several, or the drive reports one, and the kernel's rule of choice."""
         paths = self.paths(device)
         if len(paths) < 2 and not any(path.access for path in paths):
             return None

@@ -12,7 +12,7 @@ from openpts.device.nvme_admin import NvmeCommandError, NvmeStatusError, identif
 from openpts.vocabulary.facts import Fact
 
 LEVEL0_BYTES: Final = 2048
-"""What is asked for; drives have some 200 bytes."""
+"""What is requested; drives have some 200 bytes."""
 
 _HEADER_BYTES: Final = 48
 # what the length of the header does not count
@@ -97,12 +97,12 @@ class Level0(Struct, frozen=True):
         if not (self.classes or self.locking):
             return "no TCG"
         state = "locked" if self.locked else "locking enabled, unlocked" if self.enabled else "not locking"
-        words = [state]
+        texts = [state]
         if self.shadowed:
-            words.append("a shadow MBR hides the first blocks")
+            texts.append("a shadow MBR hides the first blocks")
         if self.sid_blocked:
-            words.append("SID blocked until power-on")
-        return f"{name}: {', '.join(words)}"
+            texts.append("SID blocked until power-on")
+        return f"{name}: {', '.join(texts)}"
 
 
 _TCG: Final = 0x01

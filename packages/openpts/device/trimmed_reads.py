@@ -46,7 +46,7 @@ def trim_limits(device: BlockDevice | None) -> TrimLimits:
 
 
 def refuse_without_trim(device: BlockDevice | None) -> None:
-    """Raise TargetError if the kernel sends no trims to a drive. A file system says so only when asked."""
+    """Raise TargetError if the kernel sends no trims to a drive. A file system says so at a trim alone."""
     if device is None or device.integer(_MOST_BYTES_PLACE):
         return
     state = "is 0" if device.integer(_MOST_BYTES_PLACE) == 0 else "is missing"

@@ -119,7 +119,7 @@ class WriteCacheControl(Struct):
     _entry: Entry | None = field(default=None)
 
     def require(self, enabled: bool) -> WriteCacheReport:
-        """Set the cache as required if it can be set, and read it back; the source tells what was done."""
+        """Set the cache as required if it can be set, and read it back; the source says what was done."""
         requested = ENABLED if enabled else DISABLED
         found = read_write_cache(self.target, enabled, self.roots)
         device = self.target.device

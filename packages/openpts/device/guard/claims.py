@@ -186,7 +186,7 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> Usage:
                 ):
                     claims += (replace(claim, program=command) for claim in found)
             except PermissionError:
-                # a process that ends in the middle of the question looks the same
+                # a process that ends in the middle of the search looks the same
                 if process.name != _INIT and process.exists() and who not in secretive:
                     secretive.append(who)
             except OSError:

@@ -1,9 +1,8 @@
 """The single door to a writable target: nothing else in openpts opens a drive for writing.
 
-A drive is guilty until proven unused. The kernel's own lists are asked first, then whether the
-drive can be claimed exclusively and its contents, then the operator must have named it twice.
-All of it is asked again while we hold the drive, because it may have been put to use in between, or
-its name may have become another drive's.
+A drive is guilty until proven unused. The kernel's own lists are checked first, then whether the drive can be
+claimed exclusively and its contents, then the operator must have named it twice. All of it is checked again
+while we hold the drive: it may have been put to use in between, or its name may be another drive's.
 """
 
 import errno
@@ -57,8 +56,8 @@ _Consented = Callable[[], Refusal | None]
 # on a busy machine; nothing else claims a drive without a user known to the kernel
 _UDEV_LOOKS_S: Final = 5.0
 _RETRY_S: Final = 0.05
-# between looks at a drive that others have open: openpts devices, smartctl and the like close it at once
-_GLANCES_S: Final = (0.1, 0.3, 1.0)
+# between checks of a drive that others have open: openpts devices, smartctl and the like close it at once
+_PAUSES_S: Final = (0.1, 0.3, 1.0)
 _HINTS: Final = {
     errno.EACCES: "run openpts as root",
     errno.EPERM: "run openpts as root",
@@ -161,7 +160,7 @@ def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
 
 
 def _found_on_it(device: BlockDevice, usage: Usage) -> Iterator[Refusal]:
-    """What the drive itself has against it; asked while it is held."""
+    """What the drive itself has against it; checked while it is held."""
     verdicts = (rule.judge(device, usage) for rule in (SECURITY_RULE, SIGNATURE_RULE))
     return (refusal for refusal in verdicts if refusal is not None)
 
@@ -172,7 +171,7 @@ def settled(usage: Usage, devices: Sequence[BlockDevice]) -> Usage:
     Another openpts that lists drives has them open for a moment: the two would refuse each other now and
     then. Raises RefusedError where the kernel's lists can't be read.
     """
-    for pause_s in _GLANCES_S:
+    for pause_s in _PAUSES_S:
         only_open = [one for one in devices if _is_only_open(one, usage)]
         if not only_open:
             break
@@ -318,7 +317,7 @@ class GuardVerdict(Struct, frozen=True):
 
 
 def verdict_on(target: Target, roots: SystemRoots) -> GuardVerdict:
-    """What the guard would say of a target now, but for the operator's word; opens it for reading at most."""
+    """What the guard would say of a target now, apart from consent; opens it for reading at most."""
     try:
         return GuardVerdict.of(check(target, roots))
     except (RefusedError, TargetError) as error:

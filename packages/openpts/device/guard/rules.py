@@ -1,8 +1,8 @@
 """The guard's rules: what each says, the consent it needs, evidence of files and signatures.
 
-A rule that is asked of a drive has its question in front of the table: the answer is None (nothing against
+A rule that is checked on a drive has its function in front of the table: it returns None (nothing against
 the drive), or a sentence with the path, the mount point or the user of it. The others are upheld where a
-target is opened: their words are here too, so that the table is whole.
+target is opened: their texts are here too, so that the table is complete.
 """
 
 import errno
@@ -40,7 +40,7 @@ from openpts.units import format_capacity
 from openpts.vocabulary.purge import Consent
 
 _TIMEOUT_S: Final = 30
-# the kinds of drives that udev's own rules have it look into; it looks again after each that wrote to one
+# the kinds of drives that udev's own rules have it read; it does so again after each that wrote to one
 _RECORDED_KINDS: Final = frozenset(
     {DeviceKind.NVME, DeviceKind.ATA, DeviceKind.SCSI, DeviceKind.MMC, DeviceKind.VIRTIO}
 )
@@ -65,7 +65,7 @@ def find_signatures(node: Path, run: ProgramRunner = run_program) -> tuple[str, 
 
 
 def recorded_signatures(device: BlockDevice) -> tuple[str, ...] | None:
-    """What udev saw when it last looked, without reading the drive; None where it keeps no record."""
+    """What udev found at its last scan, without reading the drive; None where it keeps no record."""
     record = read_lines(device.roots.run / f"udev/data/b{device.number}")
     if device.kind not in _RECORDED_KINDS or not any(line.startswith("I:") for line in record):
         return None
@@ -101,7 +101,7 @@ def _read_only(device: BlockDevice, _usage: Usage) -> str | None:
 
 
 def _out_of_reach(device: BlockDevice, _usage: Usage) -> str | None:
-    """Paths none of which takes I/O by the drive's own word: what is sent waits until one does."""
+    """Paths none of which takes I/O, as the drive reports: what is sent waits until one does."""
     paths = NvmeSubsystem.of(device).paths(device)
     if not paths or any(path.access is None or path.is_live for path in paths):
         return None
@@ -198,7 +198,7 @@ def _other_use(own: Claim, loop: BlockDevice, usage: Usage) -> str | None:
 
 
 def _secretive(_device: BlockDevice, usage: Usage) -> str | None:
-    """Processes that can't be asked may have anything open."""
+    """Processes that show nothing may have anything open."""
     if not usage.secretive:
         return None
     first, *others = usage.secretive
@@ -342,7 +342,7 @@ QUIET_RULES: Final = (
         _out_of_reach,
     ),
 )
-"""Asked of the kernel alone: these don't open the drive."""
+"""Checked with the kernel alone: these don't open the drive."""
 
 SECURITY_RULE: Final = GuardRule(
     "security",
@@ -352,7 +352,7 @@ SECURITY_RULE: Final = GuardRule(
     "--method psid-revert --erase-signatures {node}",
     _self_locked,
 )
-"""Asked of the drive itself, before its contents are looked at: a shadow MBR looks like an empty drive."""
+"""Checked on the drive itself, before its contents are read: a shadow MBR looks like an empty drive."""
 
 SIGNATURE_RULE: Final = GuardRule(
     "signature",
@@ -403,27 +403,29 @@ def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> R
     too, say of the next namespace, or of the same disk on another path.
     """
     serial = serial_number(device).value
-    namesakes = [disk for disk in whole_drives(device.roots) if disk != device and _serial(disk) == serial]
-    words = []
+    namesakes = [
+        disk for disk in whole_drives(device.roots) if disk != device and serial_number(disk).value == serial
+    ]
+    needed = []
     if serial is not None and _UNPRINTABLE not in serial:
-        words.append(_Word("--confirm-serial", consent.confirm_serial, (serial,)))
-    if not words or namesakes:
+        needed.append(_Confirmation("--confirm-serial", consent.confirm_serial, (serial,)))
+    if not needed or namesakes:
         paths = (str(target.path), os.path.realpath(target.path))
-        words.append(_Word("--confirm-device-path", consent.confirm_device_path, paths))
-    missing = [word for word in words if word.given not in word.expected]
+        needed.append(_Confirmation("--confirm-device-path", consent.confirm_device_path, paths))
+    missing = [one for one in needed if one.value not in one.expected]
     if not missing:
         return None
     drive = f"{device.node} ({format_capacity(device.capacity_bytes)}, serial number {serial or 'none'})"
-    if (wrong := next((word for word in missing if word.given is not None), None)) is not None:
+    if (wrong := next((one for one in missing if one.value is not None), None)) is not None:
         return Refusal(
             "confirmation",
-            f"{wrong.option} {shlex.quote(wrong.given or '')} does not match {drive}",
+            f"{wrong.option} {shlex.quote(wrong.value or '')} does not match {drive}",
             f"make sure that this is the drive you mean, see openpts devices{_now_elsewhere(wrong, device)}",
         )
     shared = (
         f"; {', '.join(str(disk.node) for disk in namesakes)} has the same serial number" if namesakes else ""
     )
-    add = " ".join(f"{word.option} {shlex.quote(word.expected[0])}" for word in missing)
+    add = " ".join(f"{one.option} {shlex.quote(one.expected[0])}" for one in missing)
     return Refusal(
         "confirmation",
         f"all data on {drive} will be lost{shared if serial else ''}",
@@ -431,23 +433,21 @@ def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> R
     )
 
 
-class _Word(Struct, frozen=True):
-    """What the operator gave with an option, and what would do."""
+class _Confirmation(Struct, frozen=True):
+    """The value of an option, and the values that confirm."""
 
     option: str
-    given: str | None
+    value: str | None
     expected: tuple[str, ...]
 
 
-def _serial(disk: BlockDevice) -> str | None:
-    return serial_number(disk).value
-
-
-def _now_elsewhere(wrong: _Word, device: BlockDevice) -> str:
+def _now_elsewhere(wrong: _Confirmation, device: BlockDevice) -> str:
     """The kernel may rename drives after a reset: the intended drive may have another name now."""
     if wrong.option != "--confirm-serial":
         return ""
-    found = [str(disk.node) for disk in whole_drives(device.roots) if _serial(disk) == wrong.given]
+    found = [
+        str(disk.node) for disk in whole_drives(device.roots) if serial_number(disk).value == wrong.value
+    ]
     return f"; that number is now {' and '.join(found)}" if found else ""
 
 
@@ -497,7 +497,7 @@ def unseen_use(fd: int, path: Path, roots: SystemRoots) -> Refusal | None:
     """The refusal if anyone else has it open or mapped: in a container out of sight, or the kernel itself.
 
     A lease says so: the kernel grants one on a file that has no other opener, by whatever name and in
-    whatever namespace. It is handed back at once. Where there are no leases nothing is said.
+    whatever namespace. It is released at once. Where there are no leases the result is None.
     """
     mount = find_mount(path, roots)
     if mount is not None and mount.fs_type in _SERVED_FILE_SYSTEMS:
@@ -515,7 +515,7 @@ def unseen_use(fd: int, path: Path, roots: SystemRoots) -> Refusal | None:
 
 
 def _is_ours_alone(fd: int) -> bool:
-    """Whether no other descriptor or mapping of the file exists, as far as the kernel tells."""
+    """Whether no other descriptor or mapping of the file exists, as far as the kernel knows."""
     try:
         # who opens the file in between has us sent a signal: by default SIGIO, which would end us
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)

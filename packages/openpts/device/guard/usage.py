@@ -1,6 +1,6 @@
 """Who uses a block device or a file: mounts, swap, loops, exports, overlays, and the claim of a run.
 
-Read once and then asked for any number of devices, so that the guard's rules are plain questions. Mounts are
+Read once for any number of devices, so that the guard's rules are plain functions. Mounts are
 those of this mount namespace and of others, such as containers. The kernel's NVMe target opens a drive
 without a claim on it: nothing but its own configuration shows that use.
 """
@@ -197,7 +197,7 @@ def _of_others(roots: SystemRoots) -> Iterator[Claim]:
             mounts = read_mounts(roots, process.name)
         except (OSError, ValueError) as error:
             if view_of(process) is None:
-                continue  # it has ended: the next one with this view is asked
+                continue  # it has ended: the next one with this view is read
             raise ValueError(f"{who}: {error}") from error
         seen.add(view)
         yield from _claims(mounts, f" in the mount namespace of {who}", process / "root", roots)
@@ -293,7 +293,7 @@ def drive_names(device: BlockDevice) -> tuple[str, ...]:
     """What a drive is known by on every path; of a mapped device or an array, what its members are known by.
 
     An NVMe drive is known by its subsystem as well, so that all namespaces of it are one drive. Where nothing
-    else tells, model and serial number do, and for a device without these the kernel's number.
+    else is reported, by model and serial number, and a device without these by the kernel's number.
     """
     return tuple(dict.fromkeys(name for disk in device.beneath for name in _names(disk)))
 
@@ -383,7 +383,7 @@ _SG3_UTILS: Final = "sg_"
 
 
 def at_work(device: BlockDevice, usage: Usage) -> str | None:
-    """The process that has a drive or another namespace of it open, in words; None: no process."""
+    """The process that has a drive or another namespace of it open, as a sentence; None: no process."""
     whole = device.whole
     for each in (whole, *NvmeSubsystem.of(whole).besides(whole)):
         for claim in usage.claims:

@@ -49,12 +49,12 @@ class Discard(Struct, frozen=True):
             try:
                 discard(target.fd, offset_bytes, min(chunk_bytes, capacity_bytes - offset_bytes))
             except OSError as error:
-                said = "it has no discard" if error.errno == errno.EOPNOTSUPP else error.strerror
-                raise PurgeError(f"{self.title} of {target.facts.path} failed: {said}") from error
+                why = "it has no discard" if error.errno == errno.EOPNOTSUPP else error.strerror
+                raise PurgeError(f"{self.title} of {target.facts.path} failed: {why}") from error
         return f"bytes 0 to {capacity_bytes - 1:,}, in pieces of up to {chunk_bytes:,} bytes"
 
     def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of discards
-        """Nothing tells of a discard afterwards."""
+        """Nothing reports a discard afterwards."""
         return {}
 
 

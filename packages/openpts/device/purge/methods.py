@@ -24,11 +24,11 @@ from openpts.vocabulary.facts import Facts, PurgeAttempt
 from openpts.vocabulary.purge import PurgeChoice
 
 Progress = Callable[[float | None, str], None]
-"""Called now and then while a purge runs: the share done (0 to 1; None is unknown), and a few words."""
+"""Called now and then while a purge runs: the share done (0 to 1; None is unknown), and a short text."""
 
 
 class Capability(Struct, frozen=True):
-    """Whether a drive has a method. ``reason`` is where that was read, or why not, in words for the operator.
+    """Whether a drive has a method. ``reason`` is where that was read, or why not, for the operator.
 
     ``duration_s`` is the drive's own estimate, None where it gives none. ``reaches`` are the nodes of other
     drives that it erases as well: the other namespaces of an NVMe subsystem. ``foreign``: the method is of
@@ -57,7 +57,7 @@ class PurgeMethod(Protocol):
     """One way to purge.
 
     One that is a msgspec struct with a field ``run`` asks the drive through it: what programs answer holds
-    for all methods of one look.
+    for all methods of one query.
     """
 
     @property
@@ -102,7 +102,7 @@ _OVERWRITE_BYTES_PER_S: Final = 20 * 1000**2
 
 
 class SanitizeKind(StrEnum):
-    """What is done with the blocks, by the words of AtaIdentity.sanitizes."""
+    """What is done with the blocks, by the names of AtaIdentity.sanitizes."""
 
     BLOCK = "block"
     CRYPTO = "crypto"
@@ -208,7 +208,7 @@ def _asked(method: PurgeMethod, run: ProgramRunner, device: BlockDevice) -> tupl
 
 
 def _each_question_once(run: ProgramRunner) -> ProgramRunner:
-    """Methods of one kind of drive ask the same: what is answered holds for all of one look."""
+    """Methods of one kind of drive ask the same: an answer holds for all of one query."""
     answers: dict[tuple[str, ...], Reply] = {}
 
     def ask(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
@@ -247,7 +247,7 @@ def choose(
         method, capability = answers[name]
         if isinstance(method, Unusable):
             raise method.error
-        reason = _against(method, capability, confirmed, asked_for=bool(requested))
+        reason = _against(method, capability, confirmed, requested=bool(requested))
         if reason is None:
             ways.append(method)
         elif requested or not capability.foreign:
@@ -269,20 +269,20 @@ def choose(
 
 
 def _against(
-    method: PurgeMethod, capability: Capability, confirmed: frozenset[str], *, asked_for: bool
+    method: PurgeMethod, capability: Capability, confirmed: frozenset[str], *, requested: bool
 ) -> str | None:
     """Why a method is not to be taken; None: it is. Raises RefusedError."""
     if not capability.supported:
         return capability.reason
-    if not (asked_for or method.is_purge):
+    if not (requested or method.is_purge):
         return "does not count as a purge: used only if asked for"
-    if capability.needs and not asked_for:
+    if capability.needs and not requested:
         return f"needs {capability.needs}: used only if asked for"
     strangers = [name for name in capability.reaches if name not in confirmed]
     if not strangers:
         return None
     erases = f"would erase {', '.join(strangers)} as well, which was not confirmed"
-    if not asked_for:
+    if not requested:
         return erases
     options = " ".join(f"--confirm-namespace {shlex.quote(name)}" for name in strangers)
     raise RefusedError(f"refused [namespaces]: {method.name} {erases}; to confirm that, add {options}")

@@ -34,7 +34,7 @@ class OpenTarget(Struct, frozen=True):
     def fault(self) -> str | None:
         """Why no test can continue on it; None while it is as it was opened for writing.
 
-        Only the kernel is asked: that disturbs no I/O, and is answered while the drive answers nothing.
+        Only the kernel is queried: that disturbs no I/O, and works while the drive answers nothing.
         """
         path, begun_bytes, device = self.facts.path, self.facts.user_capacity_bytes, self.device
         try:

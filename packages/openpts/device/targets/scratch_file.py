@@ -138,7 +138,7 @@ class FileMark(Struct, frozen=True):
         """Put it at an open file, in place of an older one."""
         flags = (_LEFT if self.is_left else 0) | (_GIVEN_AWAY if self.given_away else 0)
         numbers = (self.inode, self.born_ns, self.size_bytes, self.written_ns)
-        # a file system without extended attributes: the next one to use the file is asked again
+        # a file system without extended attributes: the next one to use the file is refused again
         with suppress(OSError):
             os.setxattr(fd, use, _LAYOUT.pack(_VERSION, flags, *numbers))
 
@@ -163,7 +163,7 @@ def mark_left(fd: int, use: FileUse) -> None:
 
 
 def holds_data(fd: int) -> bool:
-    """Whether any byte was ever written; a file system that can't tell says that all of it is data."""
+    """Whether any byte was ever written; a file system without holes reports all of it as data."""
     try:
         os.lseek(fd, 0, os.SEEK_DATA)
     except OSError as error:
@@ -351,7 +351,7 @@ _SIZE_UNIT_BYTES: Final = MIB
 
 
 def open_scratch_file(target: FileTarget, consent: Consent, roots: SystemRoots) -> OpenTarget:
-    """Open, or create, a scratch file: locked, of the size asked for and with all its blocks.
+    """Open, or create, a scratch file: locked, of the requested size and with all its blocks.
 
     Raises RefusedError if the file holds other data or is in use, and TargetError where it can't
     serve. A file that was made here is removed again if anything fails.
@@ -385,7 +385,7 @@ def open_scratch_file(target: FileTarget, consent: Consent, roots: SystemRoots) 
 
 
 def _whole_size_bytes(target: FileTarget, present_bytes: int) -> int:
-    """The size asked for, or else the present one. Raises TargetError unless it is whole units."""
+    """The requested size, or else the present one. Raises TargetError unless it is whole units."""
     size_bytes = present_bytes if target.size_bytes is None else target.size_bytes
     if size_bytes == 0:
         raise TargetError(f"{target.path} is empty: give its size, as ?size=512MiB")

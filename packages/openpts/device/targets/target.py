@@ -12,15 +12,15 @@ from openpts.plugins import Kind, Parts, load, offers
 from openpts.units import parse_size_bytes
 
 _OWN: Final = ("file",)
-"""Words of the core's own."""
+"""Prefixes of the core's own."""
 
 
 class Scheme(Parts, frozen=True):
-    """What a word stands for. Its parts are functions, as ``module:function``, loaded on first use.
+    """What a prefix stands for. Its parts are functions, as ``module:function``, loaded on first use.
 
-    ``what`` is such a target in words. ``device`` takes the operator's text and the id of the run, which may
-    be None, and gives a context manager of a DeviceUnderTest. ``unopened`` takes the text and gives an
-    UnopenedTarget. Of such targets nothing is claimed and nothing is watched over: a drive or a file that
+    ``what`` names such a target in a sentence. ``device`` takes the operator's text and the id of the run,
+    which may be None, and gives a context manager of a DeviceUnderTest. ``unopened`` takes the text and gives
+    an UnopenedTarget. Of such targets nothing is claimed and nothing is watched over: a drive or a file that
     exists is opened by the guard alone, under its own name.
 
     ``quick``, ``fitting`` and ``at_scale`` may be left out: what ``--quick`` makes of a test there (choices,
@@ -39,8 +39,8 @@ class Scheme(Parts, frozen=True):
 
 def has_scheme(text: str) -> bool:
     """Whether the operator's text names a target of a scheme; known from metadata alone."""
-    word, colon, _ = text.partition(":")
-    return bool(colon) and word in offers(Kind.SCHEME, _OWN)
+    prefix, colon, _ = text.partition(":")
+    return bool(colon) and prefix in offers(Kind.SCHEME, _OWN)
 
 
 def scheme_of(text: str) -> Scheme | None:
@@ -88,7 +88,7 @@ Target = FileTarget | BlockTarget
 
 
 def parse_target(text: str) -> Target:
-    """Read the operator's name of a target and look whether such a thing can be there.
+    """Read the operator's name of a target and check whether such a thing can be there.
 
     Raises UsageError where the text makes no sense and TargetError where what it names is missing
     or of the wrong kind. Whether a target may be written to is for the guard to say.
@@ -159,7 +159,7 @@ def _check_new_file(target: FileTarget) -> None:
 def _mode(path: Path) -> int | None:
     """File type and mode, symbolic links followed; None if nothing is there.
 
-    Raises TargetError where the file system doesn't let us look.
+    Raises TargetError where the file system doesn't let us in.
     """
     try:
         return path.stat().st_mode

@@ -41,20 +41,18 @@ def _sensors(roots: SystemRoots) -> Gauge:
     names = tuple(found)
     return Gauge(
         "power sensors",
-        f"{', '.join(names)}",
+        ", ".join(names),
         f"{folder}/hwmon*/power*",
         tuple(found.values()),
-        lambda contents, _: _watts(names, contents),
+        lambda contents, _: {
+            name: uw / _MICRO
+            for name, uw in known(zip(names, map(whole_number, contents), strict=True)).items()
+        },
         resolution=0.1,
         share=0.01,
         of_host=True,
         for_all=True,
     )
-
-
-def _watts(names: Sequence[str], contents: Sequence[bytes]) -> Values:
-    in_uw = known(zip(names, map(whole_number, contents), strict=True))
-    return {name: uw / _MICRO for name, uw in in_uw.items()}
 
 
 def _energy(roots: SystemRoots) -> Gauge:

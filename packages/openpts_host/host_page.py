@@ -87,16 +87,14 @@ def _against_scenario(run: Run) -> list[Verdict]:
     if scenario is None:
         return []
     bad = [
-        advice.title for advice in ADVICE if advice.grade(_known(_before(run, advice)), scenario) is Grade.BAD
+        advice.title
+        for advice in ADVICE
+        if (value := _before(run, advice)) != NOT_REPORTED and advice.grade(value, scenario) is Grade.BAD
     ]
     declared = f"Scenario: {scenario}, which tests {scenario.subject}."
     if not bad:
         return [Verdict(f"{declared} No known setting contradicts it.", "pass")]
     return [Verdict(f"{declared} Contradicted by: {', '.join(bad)}.", "fail")]
-
-
-def _known(text: str) -> str | None:
-    return None if text == NOT_REPORTED else text
 
 
 def _audit(run: Run, lines: list[tuple[Advice, Suits | None]]) -> Table:

@@ -29,20 +29,15 @@ def _cpu_fact(roots: SystemRoots) -> Fact:
     parts = [name] if name else []
     if topologies:
         sockets = {read_text(topology / "physical_package_id") for topology in topologies}
-        cores = {_core(topology) for topology in topologies}
+        # a core's number alone recurs on each socket, and on some processors on each die
+        core = ("physical_package_id", "die_id", "core_id")
+        cores = {tuple(read_text(topology / name) for name in core) for topology in topologies}
         parts += [
             format_count(len(sockets), "socket"),
             format_count(len(cores), "core"),
             format_count(len(topologies), "thread"),
         ]
     return Fact(", ".join(parts) or None, f"{cpuinfo}, {roots.sys}/devices/system/cpu/cpu*/topology")
-
-
-def _runs_under_hypervisor(roots: SystemRoots) -> bool:
-    """Whether the processor itself says that it is a virtual one (x86 only)."""
-    return any(
-        "hypervisor" in line.split() for line in read_lines(roots.proc / "cpuinfo") if line[:5] == "flags"
-    )
 
 
 def _model(cpuinfo: Path) -> str | None:
@@ -56,11 +51,6 @@ def _model(cpuinfo: Path) -> str | None:
         return name
     implementer, part = fields.get("CPU implementer"), fields.get("CPU part")
     return f"ARM implementer {implementer} part {part}" if implementer and part else None
-
-
-def _core(topology: Path) -> tuple[str | None, ...]:
-    """A core's identity: its number alone recurs on each socket, and on some processors on each die."""
-    return tuple(read_text(topology / name) for name in ("physical_package_id", "die_id", "core_id"))
 
 
 _KHZ_PER_MHZ: Final = 1000
@@ -119,9 +109,9 @@ def _peripherals_fact(roots: SystemRoots) -> Fact:
     groups = []
     for code, class_name in _CLASSES.items():
         names = [
-            _times(count, pci_name(vendor, device, roots) or "a function without an ID")
+            f"{count} x {name}" if count > 1 else name
             for (base_class, vendor, device), count in functions.items()
-            if base_class == code
+            if base_class == code and (name := pci_name(vendor, device, roots) or "a function without an ID")
         ]
         if names:
             groups.append(f"{class_name}: {', '.join(sorted(names))}")
@@ -134,12 +124,8 @@ def _identity(function: Path) -> tuple[str, str | None, str | None]:
     return pci_class[:4], read_text(function / "vendor"), read_text(function / "device")
 
 
-def _times(count: int, name: str) -> str:
-    return name if count == 1 else f"{count} x {name}"
-
-
 def primary_storage_fact(roots: SystemRoots) -> Fact:
-    """What / is mounted from: ``ext4 on SAMSUNG MZVL21T0 (nvme0n1, 1,024 GB)``: what / is mounted from."""
+    """What / is mounted from: ``ext4 on SAMSUNG MZVL21T0 (nvme0n1, 1,024 GB)``."""
     source = f"{roots.proc}/self/mountinfo"
     try:
         mounts = [mount for mount in read_mounts(roots) if mount.mount_point == "/"]
@@ -232,7 +218,9 @@ def virtualization_fact(roots: SystemRoots) -> Fact:
     """Whether this is a virtual machine, and whose: then no figure speaks of the hardware alone."""
     folder = roots.sys / _DMI
     names = " ".join(filter(None, (read_text(folder / name) for name in ("sys_vendor", "product_name"))))
-    virtual = _runs_under_hypervisor(roots) or any(known in names for known in _VIRTUAL_SYSTEMS)
+    # of x86 the processor itself says that it is a virtual one
+    flags = (line.split() for line in read_lines(roots.proc / "cpuinfo") if line[:5] == "flags")
+    virtual = any("hypervisor" in words for words in flags) or any(one in names for one in _VIRTUAL_SYSTEMS)
     hypervisor = read_text(roots.sys / "hypervisor/type")
     source = f"{roots.proc}/cpuinfo flags, {folder}/{{sys_vendor,product_name}}, {roots.sys}/hypervisor/type"
     if virtual or hypervisor:

@@ -205,14 +205,14 @@ def sleep_inhibitors(roots: SystemRoots, run: ProgramRunner = run_program) -> Ma
     try:
         answer = run(("busctl", "--json=short", "call", *_LOGIND, "ListInhibitors"), _TIMEOUT_S)
         (listed,) = json.loads(answer.stdout)["data"]
-        blocking = [(str(who), str(why)) for what, who, why, mode, *_ in listed if _blocks(what, mode)]
+        blocking = [
+            (str(who), str(why))
+            for what, who, why, mode, *_ in listed
+            if mode == "block" and "sleep" in what.split(":")
+        ]
     except (ProgramError, ValueError, KeyError, TypeError):
         return None
     return {printable(who): printable(why) for who, why in blocking}
-
-
-def _blocks(what: str, mode: str) -> bool:
-    return mode == "block" and "sleep" in what.split(":")
 
 
 def _units_fact(

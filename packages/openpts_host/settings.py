@@ -160,11 +160,6 @@ def sync_text(state: int) -> str | None:
     return "not synchronized" if state == _TIME_ERROR else "synchronized"
 
 
-def _clock_state() -> int:
-    answer: int = _LIBC.adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))
-    return answer
-
-
 _MILLI: Final = 1000
 _LIMITS: Final = frozenset({"passive", "hot"})  # "active" starts a fan, "critical" ends everything
 
@@ -306,7 +301,7 @@ def host_settings(
         "container": container_fact(roots),
         **control_group_limits(roots, disk_number),
         "clock_source": Fact(read_text(source), str(source)),
-        "clock_sync": Fact(sync_text(_clock_state()), "adjtimex"),
+        "clock_sync": Fact(sync_text(_LIBC.adjtimex(ctypes.create_string_buffer(_TIMEX_BYTES))), "adjtimex"),
         **activity_facts(roots),
         **service_facts(roots, run),
     }

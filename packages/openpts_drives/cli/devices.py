@@ -113,17 +113,8 @@ def _media(drive: ListedDevice) -> str | None:
     return "SSD" if drive.media else None
 
 
-def _purge(drive: ListedDevice) -> str | None:
-    return ", ".join(one.name for one in drive.purge_methods if one.supported and one.is_purge)
-
-
-def _temperature(drive: ListedDevice) -> str | None:
-    return None if drive.temperature_c is None else f"{drive.temperature_c:.0f} C"
-
-
-def _wear(drive: ListedDevice) -> str | None:
-    used = drive.percentage_used_pct
-    return None if used is None else f"{used:.0f} %"
+def _number(value: float | None, unit: str) -> str | None:
+    return None if value is None else f"{value:.0f} {unit}"
 
 
 _SLOT: Final = _Column("Slot", attrgetter("slot"), rank=2)
@@ -140,9 +131,13 @@ _COLUMNS: Final = (
     _Column("Media", _media, rank=5),
     _Column("Sector", _sectors, "right", rank=8),
     _Column("Cache", attrgetter("write_cache"), rank=7),
-    _Column("Temp", _temperature, "right", rank=3),
-    _Column("Wear", _wear, "right", rank=4),
-    _Column("Purge", _purge, rank=10),
+    _Column("Temp", lambda drive: _number(drive.temperature_c, "C"), "right", rank=3),
+    _Column("Wear", lambda drive: _number(drive.percentage_used_pct, "%"), "right", rank=4),
+    _Column(
+        "Purge",
+        lambda drive: ", ".join(one.name for one in drive.purge_methods if one.supported and one.is_purge),
+        rank=10,
+    ),
     _Column("To test?", _verdict),
 )
 
@@ -208,19 +203,14 @@ def _lines(drive: ListedDevice, link_source: str) -> Iterator[tuple[str, str, st
         yield "Paths", paths.value or "", paths.source
     if drive.other_namespaces:
         yield "Other namespaces", ", ".join(drive.other_namespaces), "of the same controller, in sysfs"
-    yield from _health_lines(drive)
+    if not drive.health.values:
+        yield "Health", _NOT_REPORTED, drive.health.source
+    for key, (name, unit) in _HEALTH.items():
+        if (value := drive.health.values.get(key)) is not None:
+            text = format_capacity(int(value)) if unit == "B" else f"{value:,g} {unit}".strip()
+            yield name, text, drive.health.source
     for ability in drive.purge_methods:
         yield f"Purge {ability.name}", _ability(ability), ability.reason
-
-
-def _health_lines(drive: ListedDevice) -> Iterator[tuple[str, str, str]]:
-    health = drive.health
-    if not health.values:
-        yield "Health", _NOT_REPORTED, health.source
-    for key, (name, unit) in _HEALTH.items():
-        if (value := health.values.get(key)) is not None:
-            text = format_capacity(int(value)) if unit == "B" else f"{value:,g} {unit}".strip()
-            yield name, text, health.source
 
 
 def _ability(ability: PurgeAbility) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, Final, Self
 
 import click
-from msgspec import Struct, field
+from msgspec import Struct
 
 from openpts.analysis.settling import IdleObservation, Settling
 from openpts.cli.number_types import FiniteRange
@@ -31,48 +31,25 @@ _TICK_S: Final = 0.1
 _SEED: Final = 0  # of the places that are read: others each time would tell nothing more
 
 
-class SettlingRequest(Struct, frozen=True):
-    """What to wait for, on which device; reads go to ``active_range``."""
-
-    target: str
-    rule: SettlingRule = field(default_factory=SettlingRule)
-    active_range: ActiveRange = field(default_factory=lambda: ActiveRange(0, 100))
-
-
-class SettlingStarted(Struct, frozen=True):
-    """The device is open; ``notes`` are what an operator should know before."""
-
-    target: TargetFacts
-    notes: tuple[str, ...]
-
-
-class IdleObserved(Struct, frozen=True):
-    """One more look at the drive was taken; ``verdict`` judges all looks so far."""
-
-    observation: IdleObservation
-    verdict: Settling
-
-
-SettlingListener = Callable[[SettlingStarted | IdleObserved], None]
-
-
 # SOL-DEV-03
-def wait_until_settled(order: SettlingRequest, on_event: SettlingListener) -> SettlingCourse:
+def wait_until_settled(
+    target: str,
+    rule: SettlingRule,
+    active_range: ActiveRange,
+    begun: Callable[[TargetFacts, tuple[str, ...]], None],
+    observed: Callable[[IdleObservation, Settling], None],
+) -> SettlingCourse:
     """Wait until the device has come to rest, or the rule's longest time is over.
 
-    Raises OpenptsError; InterruptedRunError on Ctrl-C, after what was seen until then was reported.
+    ``begun`` is called with what an operator should know when the device is open, ``observed`` after each
+    look at the drive, with a verdict on all so far. Reads go to ``active_range``. Raises OpenptsError;
+    InterruptedRunError on Ctrl-C, after what was seen until then was reported.
     """
-    rule = order.rule
-    with device_under_test(order.target, Consent(), for_writing=False) as device:
+    with device_under_test(target, Consent(), for_writing=False) as device:
         demand = Demand(1, 1, rule.block_size_bytes)
         with device.engine(demand, _SEED, NativeOptions(), near=True) as engine, StopSignals() as stop:
-            on_event(SettlingStarted(device.facts, device.notes(probe_step(rule, order.active_range))))
-            script = settle(
-                rule,
-                order.active_range,
-                1,
-                lambda observation, verdict: on_event(IdleObserved(observation, verdict)),
-            )
+            begun(device.facts, tuple(device.notes(probe_step(rule, active_range))))
+            script = settle(rule, active_range, 1, observed)
             answer: Answer = None
             while True:
                 try:
@@ -185,33 +162,33 @@ def idle_flush(
     time.
     """
     rule = _rule(longest, least, look, probe)
-    order = SettlingRequest(target, rule, readers.active_range("--range", active_range))
-    started: list[SettlingStarted] = []
-    looks: list[ListedObservation] = []
+    capacity_bytes, notes, looks = 0, tuple[str, ...](), list[ListedObservation]()
 
     def say(text: str) -> None:
         click.echo(text, err=as_json)
 
-    def on_event(event: SettlingStarted | IdleObserved) -> None:
-        if isinstance(event, SettlingStarted):
-            capacity = format_capacity(event.target.user_capacity_bytes)
-            say(f"{event.target.path}, {capacity}, a look each {format_duration(rule.look_ns)}")
-            started.append(event)
-            for note in event.notes:
-                say(f"note: {note}")
-            say(_HEADING)
-            return
-        looks.append(ListedObservation.of(event.observation, event.verdict))
-        say(_line(event.observation, event.verdict))
+    def begun(device: TargetFacts, remarks: tuple[str, ...]) -> None:
+        nonlocal capacity_bytes, notes
+        capacity_bytes, notes = device.user_capacity_bytes, remarks
+        capacity = format_capacity(capacity_bytes)
+        say(f"{device.path}, {capacity}, a look each {format_duration(rule.look_ns)}")
+        for note in notes:
+            say(f"note: {note}")
+        say(_HEADING)
 
-    course = wait_until_settled(order, on_event)
+    def observed(observation: IdleObservation, verdict: Settling) -> None:
+        looks.append(ListedObservation.of(observation, verdict))
+        say(_line(observation, verdict))
+
+    parsed_range = readers.active_range("--range", active_range)
+    course = wait_until_settled(target, rule, parsed_range, begun, observed)
     if as_json:
         print_document(
             IdleFlushDocument(
                 target=target,
                 rule=rule,
-                user_capacity_bytes=started[0].target.user_capacity_bytes,
-                notes=tuple(started[0].notes),
+                user_capacity_bytes=capacity_bytes,
+                notes=notes,
                 settled=course.last.settled,
                 looks=tuple(looks),
             )

@@ -57,7 +57,7 @@ def unlock(drive: str | None, *, only_list: bool) -> int:
     """
     roots, journal = SystemRoots(), Journal.of_machine()
     noted = [entry for entry in journal.entries() if entry.kind == DRIVE_PASSWORD]
-    named = _device(drive, roots) if drive is not None and "/" in drive else None
+    named = BlockDevice.of_node(Path(drive), roots) if drive is not None and "/" in drive else None
     meant = [entry for entry in noted if drive is None or _is_meant(entry, drive, named)]
     if os.geteuid() != 0:
         click.echo(
@@ -68,12 +68,12 @@ def unlock(drive: str | None, *, only_list: bool) -> int:
         return _nothing_noted(drive, roots, journal)
     if only_list:
         for entry in meant:
-            click.echo(f"{_told(entry)}\n  {password_state(entry, roots, run_program)}")
+            click.echo(f"{_password_of(entry)}\n  {password_state(entry, roots, run_program)}")
         return 0
     left_behind = journal.left_behind()
     busy = [entry for entry in meant if entry not in left_behind]
     for entry in busy:
-        click.echo(f"{_told(entry)}; that process is still running and will remove it", err=True)
+        click.echo(f"{_password_of(entry)}; that process is still running and will remove it", err=True)
     identifiers = {entry.entry_id for entry in meant}
     with terminate_as_interrupt():  # a lost terminal too ends it between two commands, not in one
         healed = heal(
@@ -96,11 +96,7 @@ def _is_meant(entry: Entry, drive: str, named: BlockDevice | None) -> bool:
     return drive in {entry.subject.get("serial"), entry.subject.get("identify_serial")}
 
 
-def _device(drive: str, roots: SystemRoots) -> BlockDevice:
-    return BlockDevice.of_node(Path(drive), roots)
-
-
-def _told(entry: Entry) -> str:
+def _password_of(entry: Entry) -> str:
     subject = entry.subject
     name = f"{subject.get('identify_model')}, serial number {subject.get('identify_serial')}"
     return f"{name}: password set {entry.made_at} by process {entry.owner.pid}, as {subject.get('node')}"
@@ -112,7 +108,7 @@ def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> i
     if drive is None or "/" not in drive:
         click.echo(f"no password is recorded{f' for {drive}' if drive else ''} {where}")
         return 0
-    identity = identify_disk(_device(drive, roots), run_program)
+    identity = identify_disk(BlockDevice.of_node(Path(drive), roots), run_program)
     if identity is None:
         unseen = "" if os.geteuid() == 0 else ", or can't be queried without root"
         reported = f"{drive} is not an ATA drive, or does not answer as one{unseen}"
@@ -128,7 +124,7 @@ def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> i
     )
 
 
-_TELL_EVERY_S: Final = 30.0
+_SHOW_EVERY_S: Final = 30.0
 
 
 class Purged(Document, frozen=True, kw_only=True, tag="openpts.purge/1"):
@@ -196,9 +192,9 @@ def purge(
     if not only_list:
         psid = _asked_psid() if PSID_REVERT in choice.methods else None
         display = _Display(log)
-        order = PurgeRequest(target, consent, choice, None if psid is None else lambda: psid)
+        request = PurgeRequest(target, consent, choice, None if psid is None else lambda: psid)
         report = purge_alone(
-            order, display.hear, lambda healing: click.echo(printable(healing.text), file=log)
+            request, display.show, lambda healing: click.echo(printable(healing.text), file=log)
         )
         draw_over(log)
         for line in (report.detail, *purge_lines(report)):
@@ -241,11 +237,11 @@ class _Display(Struct):
     """One line that changes on a terminal; elsewhere a line now and then."""
 
     stream: TextIO
-    _told_s: float = 0.0
+    _shown_s: float = 0.0
 
-    def hear(self, share: float | None, text: str) -> None:
+    def show(self, share: float | None, text: str) -> None:
         line = text if share is None else f"{share:.0%} {text}"
         draw_over(self.stream, line)
-        if not can_be_drawn_over(self.stream) and time.monotonic() - self._told_s >= _TELL_EVERY_S:
-            self._told_s = time.monotonic()
+        if not can_be_drawn_over(self.stream) and time.monotonic() - self._shown_s >= _SHOW_EVERY_S:
+            self._shown_s = time.monotonic()
             click.echo(line, file=self.stream)

@@ -117,16 +117,13 @@ def ask_smartctl(
         raise SmartctlError(f"smartctl printed no JSON: {answer.complaint}") from error
     reported = SmartctlAnswer(tree if isinstance(tree, dict) else {})
     if answer.returncode < 0 or answer.returncode & (_BAD_COMMAND_LINE | _NOT_OPENED):
-        raise SmartctlError(_messages(reported) or f"exit status {answer.returncode} and no message")
+        texts = (item.get("string") for item in reported.items("smartctl", "messages"))
+        messages = (printable(text[:_LONGEST_MESSAGE]) for text in texts if isinstance(text, str))
+        raise SmartctlError("; ".join(messages) or f"exit status {answer.returncode} and no message")
     version = reported.at("json_format_version")
     if not (isinstance(version, list) and version[:1] == [FORMAT_VERSION]):
         raise SmartctlError(f"smartctl's JSON is not of format version {FORMAT_VERSION}")
     return reported
-
-
-def _messages(reported: SmartctlAnswer) -> str:
-    texts = (item.get("string") for item in reported.items("smartctl", "messages"))
-    return "; ".join(printable(text[:_LONGEST_MESSAGE]) for text in texts if isinstance(text, str))
 
 
 class Reported(Struct):
@@ -341,7 +338,8 @@ def ata_health(answer: SmartctlAnswer) -> Reported:
     for name, commands, units, sectors, word in kinds:
         counted = logs.statistics.get(f"Logical Sectors {sectors}")
         counted_bytes = None if counted is None else counted * logs.lba_bytes
-        if not trusted and counted_bytes is not None and not _has_any(logs, units):
+        has_any = any(attribute.name in units for attribute in logs.attributes)
+        if not trusted and counted_bytes is not None and not has_any:
             reported.doubt(name, {f"{_STATISTICS}, whose other counters are wrong,": counted_bytes})
             continue
         settled = _settle(reported, name, logs, units, counted_bytes)
@@ -359,11 +357,11 @@ def ata_health(answer: SmartctlAnswer) -> Reported:
     return reported
 
 
-def plausible_temperature_c(told_c: float | None) -> float | None:
+def plausible_temperature_c(reported_c: float | None) -> float | None:
     """A temperature that a drive can have; None for what drives without a thermometer say."""
-    if told_c is None or told_c == 0 or not _COLDEST_C < told_c < _HOTTEST_C:
+    if reported_c is None or reported_c == 0 or not _COLDEST_C < reported_c < _HOTTEST_C:
         return None
-    return told_c
+    return reported_c
 
 
 def _settle(
@@ -387,10 +385,6 @@ def _settle(
         return named
     reported.doubt(name, {_STATISTICS: counted_bytes, _ATTRIBUTES: named.total})
     return None
-
-
-def _has_any(logs: AtaLogs, units: Mapping[str, int]) -> bool:
-    return any(attribute.name in units for attribute in logs.attributes)
 
 
 def _alike(one: float, other: float, unit: float) -> bool:
@@ -428,8 +422,12 @@ _LARGEST_PERCENTAGE: Final = 255
 def scsi_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
     reported = Reported()
-    reported.add("temperature_c", _temperature_c(answer))
-    reported.add("warning_limit_c", _reference_temperature_c(answer))
+    # drives with an Environmental Reporting log may have the temperature only there
+    places = (("temperature", "current"), ("scsi_environmental_reports", "temperature_1", "current"))
+    reported.add("temperature_c", _first_plausible_c(answer, places))
+    # SPC's reference temperature: up to it the device works without harm
+    limits = (("temperature", "drive_trip"), ("scsi_temperature", "drive_trip"))
+    reported.add("warning_limit_c", _first_plausible_c(answer, limits))
     hours = answer.number("power_on_time", "hours")
     if hours is not None:
         minutes = answer.number("power_on_time", "minutes") or 0
@@ -447,20 +445,9 @@ def scsi_health(answer: SmartctlAnswer) -> Reported:
     return reported
 
 
-def _temperature_c(answer: SmartctlAnswer) -> float | None:
-    """The Temperature log's; drives with an Environmental Reporting log may have it only there."""
-    places = (("temperature", "current"), ("scsi_environmental_reports", "temperature_1", "current"))
-    return _first_plausible_c(answer, places)
-
-
-def _reference_temperature_c(answer: SmartctlAnswer) -> float | None:
-    """SPC's reference temperature: up to it the device works without harm."""
-    return _first_plausible_c(answer, (("temperature", "drive_trip"), ("scsi_temperature", "drive_trip")))
-
-
 def _first_plausible_c(answer: SmartctlAnswer, places: tuple[tuple[str, ...], ...]) -> float | None:
     found = (plausible_temperature_c(answer.number(*place)) for place in places)
-    return next((told_c for told_c in found if told_c is not None), None)
+    return next((value_c for value_c in found if value_c is not None), None)
 
 
 _NVME_LOG: Final = "nvme_smart_health_information_log"

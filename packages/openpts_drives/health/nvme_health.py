@@ -182,12 +182,11 @@ def parse_vendor_log(page: int, data: bytes, standard: Mapping[str, float]) -> d
 def _parse_ocp(data: bytes) -> dict[str, float]:
     if data[_OCP_GUID_AT:] != _OCP_GUID:
         raise ValueError("it is not the page that OCP describes: its GUID is another one")
-    reported = {
-        name: int.from_bytes(data[start : start + length], "little")
+    return {
+        name: float(value)
         for name, (start, length) in _OCP_FIELDS.items()
+        if (value := _integer(data, start, length)) < 2 ** (8 * length) - 1
     }
-    full = {name: 2 ** (8 * length) - 1 for name, (_, length) in _OCP_FIELDS.items()}
-    return {name: float(value) for name, value in reported.items() if value < full[name]}
 
 
 def _parse_intel(data: bytes, standard: Mapping[str, float]) -> dict[str, float]:
@@ -215,8 +214,8 @@ _COUNTERS: Final = {
     "placement_erased_bytes": 32,
 }
 _COUNTER_BYTES: Final = 16
-_ENDURANCE_GROUP: Final = slice(102, 104)
-_HANDLE_COUNT: Final = slice(14, 16)
+_ENDURANCE_GROUP_AT: Final = 102
+_HANDLE_COUNT_AT: Final = 14
 
 
 def placement_health(fd: int, controller: NvmeController) -> dict[str, float]:
@@ -224,14 +223,8 @@ def placement_health(fd: int, controller: NvmeController) -> dict[str, float]:
     if not controller.has_flexible_placement:
         return {}
     nsid = namespace_id(fd)
-    group = int.from_bytes(identify_namespace(fd, nsid)[_ENDURANCE_GROUP], "little")
-    if not group:
+    if not (group := _integer(identify_namespace(fd, nsid), _ENDURANCE_GROUP_AT, 2)):
         return {}
     statistics = read_log(fd, PLACEMENT_LOG, _LOG_BYTES, endurance_group=group)
-    values = {name: float(_counter_value(statistics, at)) for name, at in _COUNTERS.items()}
-    values["placement_handles"] = float(int.from_bytes(handle_status(fd, nsid)[_HANDLE_COUNT], "little"))
-    return values
-
-
-def _counter_value(data: bytes, start: int) -> int:
-    return int.from_bytes(data[start : start + _COUNTER_BYTES], "little")
+    values = {name: float(_integer(statistics, at, _COUNTER_BYTES)) for name, at in _COUNTERS.items()}
+    return values | {"placement_handles": float(_integer(handle_status(fd, nsid), _HANDLE_COUNT_AT, 2))}

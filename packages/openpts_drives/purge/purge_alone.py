@@ -51,11 +51,11 @@ def methods_of(
     return capabilities(device)
 
 
-def purge_alone(order: PurgeRequest, progress: Progress, tell: Callable[[Healing], None]) -> PurgeReport:
-    """Purge a drive or a file and prove it; ``tell`` hears what was put back before. Raises OpenptsError."""
-    target, roots = parse_target(order.target), SystemRoots()
+def purge_alone(request: PurgeRequest, progress: Progress, healed: Callable[[Healing], None]) -> PurgeReport:
+    """Purge a drive or a file and prove it; ``healed`` gets what was restored before. Raises OpenptsError."""
+    target, roots = parse_target(request.target), SystemRoots()
     with terminate_as_interrupt():
         for healing in heal_before_run(target, Journal.of_machine(), roots):
-            tell(healing)
-        with open_target(target, order.consent, roots, to_revert=order.psid is not None) as opened:
-            return purge(opened, order.choice, progress, psid=order.psid)
+            healed(healing)
+        with open_target(target, request.consent, roots, to_revert=request.psid is not None) as opened:
+            return purge(opened, request.choice, progress, psid=request.psid)

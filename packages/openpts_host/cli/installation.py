@@ -51,12 +51,9 @@ class Part(Struct, frozen=True, kw_only=True):
 
 def parts(roots: SystemRoots) -> tuple[Part, ...]:
     """All parts: those that are needed first."""
-    return (_interpreter(), *_libraries(), *_native_module(roots), *_programs())
-
-
-def _interpreter() -> Part:
     found = f"{platform.python_version()} ({sys.executable})"
-    return Part(name="Python", found=found, purpose="all of openpts", is_needed=True)
+    interpreter = Part(name="Python", found=found, purpose="all of openpts", is_needed=True)
+    return (interpreter, *_libraries(), *_native_module(roots), *_programs())
 
 
 def _libraries() -> Iterator[Part]:
@@ -125,15 +122,11 @@ def _programs() -> Iterator[Part]:
             purpose=package.purpose,
             is_needed=False,
             why=f"no program {', '.join(absent)}" if absent else "",
-            install=_lines(package.debian, package.fedora, package.arch),
+            install={
+                distribution: f"{INSTALLERS[distribution]} {getattr(package, distribution.lower())}"
+                for distribution in ("Debian", "Fedora", "Arch")
+            },
         )
-
-
-def _lines(debian: str, fedora: str, arch: str) -> dict[str, str]:
-    return {
-        distribution: f"{INSTALLERS[distribution]} {name}"
-        for distribution, name in (("Debian", debian), ("Fedora", fedora), ("Arch", arch))
-    }
 
 
 _PIPE_COLUMNS: Final = 120

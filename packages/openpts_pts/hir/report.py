@@ -378,7 +378,7 @@ def report(run: Run) -> ReportContent:
     found, between = IdleRecoveryReport(run, conditions, tracked, results), tracked.between
     title, demand = conditions.workload.title, header.demand_text(conditions.tc, conditions.qd)
     waits = ", ".join(f"{state.idle_ns / NS_PER_S:g}" for state in conditions.wait_states)
-    access = f"{conditions.access_ns / NS_PER_S:g} s"
+    access, length_ns = f"{conditions.access_ns / NS_PER_S:g} s", sum(s.elapsed_ns for s in tracked.samples)
     return ReportContent(
         verdicts=(tracked.sentence, *between),
         measures=tuple(found.measures()),
@@ -391,12 +391,8 @@ def report(run: Run) -> ReportContent:
                 heading=f"HIR - {title}",
                 setup=header.setup_rows(
                     run,
-                    ("Pre Condition 1", f"{title} until steady"),
-                    ("TOIO - TC/QD", demand),
-                    ("Duration", format_duration(sum(sample.elapsed_ns for sample in tracked.samples))),
-                    ("Pre Condition 2", "none"),
-                    ("TOIO - TC/QD", "-"),
-                    ("SS Rounds", tracked.results.steady_rounds),
+                    (f"{title} until steady", demand, format_duration(length_ns)),
+                    ("none", "-", tracked.results.steady_rounds),
                 ),
                 test_rows=header.stimulus_rows(
                     run,

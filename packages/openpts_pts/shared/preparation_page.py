@@ -306,25 +306,16 @@ def methodology(run: Run, title: str, test_rows: Rows, pages: Callable[[], Itera
 
 def _setup_rows(run: Run) -> Rows:
     written = [*((step,) for step in run.phase(Phase.CONDITIONING)), run.phase(Phase.WDPC), ()][:2]
-    return setup_rows(
-        run,
-        *(
-            row
-            for number, steps in enumerate(written, start=1)
-            for row in _conditioning_rows(run, number, steps)
-        ),
-    )
+    first, second = (_conditioning(run, steps) for steps in written)
+    return setup_rows(run, first, second, "Duration")
 
 
-def _conditioning_rows(run: Run, number: int, steps: Sequence[StepRecord]) -> Rows:
+def _conditioning(run: Run, steps: Sequence[StepRecord]) -> tuple[str, str, str]:
     stimulus = steps[0].sample.step.stimulus if steps else None
     if stimulus is None:
-        return ((f"Pre Condition {number}", "None"), ("TOIO - TC/QD", "N/A"), ("Duration", "N/A"))
-    return (
-        (f"Pre Condition {number}", str(stimulus)),
-        ("TOIO - TC/QD", demand_text(stimulus.tc, stimulus.qd)),
-        ("Duration", fills_text(run, sum(step.sample.write.bytes for step in steps))),
-    )
+        return "None", "N/A", "N/A"
+    written = sum(step.sample.write.bytes for step in steps)
+    return str(stimulus), demand_text(stimulus.tc, stimulus.qd), fills_text(run, written)
 
 
 def fills_text(run: Run, written_bytes: int) -> str:

@@ -267,12 +267,8 @@ def _section(cycle: SaturationCycle) -> header.TestSection:
         heading=f"WSAT - {title}",
         setup=header.setup_rows(
             cycle.run,
-            ("Pre Condition 1", "none (purged, FOB)" if cycle.is_from_fob else "one pass (short form)"),
-            ("TOIO - TC/QD", "N/A"),
-            ("Duration", "N/A"),
-            ("Pre Condition 2", "none"),
-            ("TOIO - TC/QD", "N/A"),
-            ("SS Rounds", cycle.steady_text),
+            ("none (purged, FOB)" if cycle.is_from_fob else "one pass (short form)", "N/A", "N/A"),
+            ("none", "N/A", cycle.steady_text),
         ),
         test_rows=header.stimulus_rows(
             cycle.run,

@@ -530,13 +530,7 @@ def report(run: Run) -> ReportContent:
                 bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
                 heading=f"XSR - {' / '.join(group.name for group in conditions.groups)}",
                 setup=header.setup_rows(
-                    run,
-                    ("Pre Condition 1", "none (purge only)"),
-                    ("TOIO - TC/QD", "-"),
-                    ("Duration", "-"),
-                    ("Pre Condition 2", "none"),
-                    ("TOIO - TC/QD", "-"),
-                    ("SS Rounds", _NO_STEADY_STATE),
+                    run, ("none (purge only)", "-", "-"), ("none", "-", _NO_STEADY_STATE)
                 ),
                 test_rows=header.stimulus_rows(
                     run, *stimuli, ("RW Mix", "0/100"), ("Steady State", _NO_STEADY_STATE)

@@ -168,8 +168,11 @@ def _device(manifest: Manifest, cycle: int) -> Rows:
     )
 
 
-def setup_rows(run: Run, *own: tuple[str, str]) -> Rows:
-    """The ten set-up rows: what is written where, six rows of the test's own, and the ledger's entries."""
+def setup_rows(run: Run, first: Sequence[str], second: Sequence[str], of_second: str = "SS Rounds") -> Rows:
+    """The ten set-up rows: what is written where, two preconditionings, and the ledger's entries.
+
+    Each preconditioning has its stimulus, its demand, and its duration, or of the second ``of_second``.
+    """
     conditions = run.manifest.conditions
     segments = conditions.segments
     return (
@@ -179,7 +182,8 @@ def setup_rows(run: Run, *own: tuple[str, str]) -> Rows:
             "AR Segments",
             f"{segments.count} x {format_capacity(segments.segment_bytes)}" if segments else "N/A",
         ),
-        *own,
+        *zip(("Pre Condition 1", "TOIO - TC/QD", "Duration"), first, strict=True),
+        *zip(("Pre Condition 2", "TOIO - TC/QD", of_second), second, strict=True),
         ("Note", f"{count} deviation{'' if count == 1 else 's'}" if (count := len(run.ledger)) else "-"),
     )
 

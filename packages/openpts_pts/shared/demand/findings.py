@@ -12,7 +12,7 @@ from openpts.units import format_latency_ms
 from openpts.vocabulary.sample import Phase, StepState
 from openpts.vocabulary.verdict import Deviation
 from openpts_pts.shared.demand.conditions import DemandConditions
-from openpts_pts.shared.demand.distribution import LIMIT_STANDARD_ERRORS, has_shares, period_shares
+from openpts_pts.shared.demand.distribution import LIMIT_STANDARD_ERRORS, Shares, period_shares
 from openpts_pts.shared.demand.results import analyze_demand
 from openpts_pts.shared.tracking import TrackedPhase
 
@@ -25,6 +25,13 @@ class Requirements(Struct, frozen=True):
     middle: tuple[str, str]
     capture: tuple[str, str]
     shares: tuple[str, str]
+
+
+def distributions(run: Run) -> list[tuple[StepRecord, Shares]]:
+    """What was counted by size and by range in each complete period whose pattern has several."""
+    scale = run.manifest.target.scale
+    complete = (step for step in run.steps if step.sample.state is StepState.COMPLETE)
+    return [(step, shares) for step in complete for shares in period_shares(step.sample, scale).checked]
 
 
 def demand_findings(run: Run, requirements: Requirements) -> tuple[Deviation, ...]:
@@ -92,12 +99,7 @@ def _of_capture(run: Run, requirements: Requirements) -> Iterator[Deviation]:
 
 def _of_shares(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     """One entry for all periods, with the worst of them."""
-    periods = [
-        (step, shares)
-        for step in run.steps
-        if step.sample.state is StepState.COMPLETE and _of_the_pattern(step)
-        for shares in period_shares(step.sample, run.manifest.target.scale).checked
-    ]
+    periods = distributions(run)
     off = [(step, shares) for step, shares in periods if not shares.hold]
     if not off:
         return
@@ -111,8 +113,3 @@ def _of_shares(run: Run, requirements: Requirements) -> Iterator[Deviation]:
         f"{worst.expected_pct[kind]:.3g} %, {step.place})",
         "the pattern was not that of the specification",
     )
-
-
-def _of_the_pattern(step: StepRecord) -> bool:
-    stimulus = step.sample.step.stimulus
-    return step.place.phase is not Phase.WIPC and stimulus is not None and has_shares(stimulus)

@@ -451,11 +451,11 @@ class DemandRun(Struct, frozen=True):
         unit, tcs = metric.unit, sorted(self.conditions.tcs, reverse=True)
 
         def rows() -> Iterator[Cells]:
-            for group in self.results.by_toio():
-                values = {one.point.tc: metric.value(one) or 0.0 for one in group.points}
+            for toio, points in self.results.by_toio().items():
+                values = {one.point.tc: metric.value(one) or 0.0 for one in points}
                 mean, least, largest = fmean(values.values()), min(values.values()), max(values.values())
                 yield (
-                    cells.count(group.toio),
+                    cells.count(toio),
                     cells.count(len(values)),
                     *(metric.shown(value) for value in (mean, least, largest)),
                     *(metric.shown(values[tc]) if tc in values else cells.none() for tc in tcs),

@@ -15,13 +15,12 @@ from openpts.procedures.kit.content import OVER_IOPS, Curve, ReportContent
 from openpts.procedures.kit.steps import ART, CPU_SYS, IOPS, MRT, THROUGHPUT, Metric, values_json
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_duration
-from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.uncertainty import Component, Uncertainty
 from openpts_pages import cells, ticks
 from openpts_pages.measure import Measure, Measured, Subject, measured
 from openpts_pages.model import Page
 from openpts_pts.shared.demand.access_pattern_page import access_pattern_page
-from openpts_pts.shared.demand.distribution import period_shares
+from openpts_pts.shared.demand.findings import distributions
 from openpts_pts.shared.demand.histogram_pages import histograms
 from openpts_pts.shared.demand.pages import DemandRun, Names
 from openpts_pts.shared.demand.results import DemandResults, PointResults
@@ -79,13 +78,7 @@ def demand_figures(demand: DemandRun) -> dict[str, Any]:
 
 def _distributions(demand: DemandRun) -> dict[str, Any] | None:
     """How many distributions were checked, how many are off; None where there is nothing to check."""
-    scale = demand.run.manifest.target.scale
-    checked = [
-        shares
-        for step in demand.run.steps
-        if step.sample.state is StepState.COMPLETE
-        for shares in period_shares(step.sample, scale).checked
-    ]
+    checked = [shares for _, shares in distributions(demand.run)]
     if not checked:
         return None
     p_values = [shares.p_value for shares in checked if shares.p_value is not None]

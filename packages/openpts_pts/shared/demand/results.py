@@ -1,5 +1,6 @@
 """A test of varied demand, CBW or DIRTH, from its samples: rounds, window, operating points (PTS 13.2)."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from statistics import fmean
@@ -70,17 +71,16 @@ def operating_points(tcs: Iterable[int], qds: Sequence[int]) -> tuple[OperatingP
     return tuple(sorted(points, key=lambda point: (-point.toio, -point.tc)))
 
 
-def choose_points(
-    measured: Sequence[PointResults], *, art_limit_ns: int, plateau_pct: float, mid_points: int
-) -> ChosenPoints:
-    """Choose the maximum, the minimum and so many points between.
+def choose_points(measured: Sequence[PointResults], conditions: DemandConditions) -> ChosenPoints:
+    """The points at which a test measures response times: maximum, minimum, and so many between.
 
     Raises ValueError without a point.
     """
     if not measured:
         raise ValueError("there is no operating point to choose from")
-    eligible = [m for m in measured if m.mean_latency_ns is not None and m.mean_latency_ns < art_limit_ns]
-    maximum = _plateau_start(eligible, plateau_pct) if eligible else min(measured, key=_slowness)
+    limit_ns, mid_points = conditions.art_limit_ns, conditions.mid_points
+    eligible = [m for m in measured if m.mean_latency_ns is not None and m.mean_latency_ns < limit_ns]
+    maximum = _plateau_start(eligible, conditions.plateau_pct) if eligible else min(measured, key=_slowness)
     minimum = min(measured, key=lambda m: (m.point.toio, -m.point.tc))
     targets = tuple(
         minimum.iops + number * (maximum.iops - minimum.iops) / (mid_points + 1)
@@ -127,23 +127,6 @@ def _distance(target_iops: float, measured: PointResults) -> tuple[float, int, i
     return abs(measured.iops - target_iops), measured.point.toio, -measured.point.tc
 
 
-class ToioResults(Struct, frozen=True):
-    """All operating points of one total outstanding I/O."""
-
-    toio: int
-    points: tuple[PointResults, ...]
-
-    @property
-    def iops(self) -> float:
-        """Mean over the points."""
-        return fmean(point.iops for point in self.points)
-
-    @property
-    def bandwidth_bytes_per_s(self) -> float:
-        """Mean over the points."""
-        return fmean(point.bandwidth_bytes_per_s for point in self.points)
-
-
 class DemandResults(WindowResults, frozen=True, kw_only=True):
     """The results of the rounds, which are complete ones; ``points`` are the operating points in their order.
 
@@ -165,13 +148,12 @@ class DemandResults(WindowResults, frozen=True, kw_only=True):
         """IOPS of a point in all complete rounds."""
         return tuple(samples[point].iops for samples in self.rounds)
 
-    def by_toio(self) -> tuple[ToioResults, ...]:
-        """Results by total outstanding I/O, from the lowest on."""
-        toios = sorted({point.toio for point in self.results})
-        return tuple(
-            ToioResults(toio, tuple(result for point, result in self.results.items() if point.toio == toio))
-            for toio in toios
-        )
+    def by_toio(self) -> dict[int, list[PointResults]]:
+        """The points of each total outstanding I/O, from the lowest on."""
+        found = defaultdict[int, list[PointResults]](list)
+        for point in sorted(self.results, key=lambda point: point.toio):
+            found[point.toio].append(self.results[point])
+        return found
 
     def knee_toio(self) -> int | None:
         """The least TOIO at which the response time is more than twice that of the minimum (openpts' own).
@@ -181,10 +163,10 @@ class DemandResults(WindowResults, frozen=True, kw_only=True):
         if self.chosen is None or self.chosen.minimum.mean_latency_ns is None:
             return None
         limit_ns = _KNEE_FACTOR * self.chosen.minimum.mean_latency_ns
-        for at_toio in self.by_toio():
-            latencies = [at_ns for point in at_toio.points if (at_ns := point.mean_latency_ns) is not None]
+        for toio, points in self.by_toio().items():
+            latencies = [at_ns for point in points if (at_ns := point.mean_latency_ns) is not None]
             if latencies and fmean(latencies) > limit_ns:
-                return at_toio.toio
+                return toio
         return None
 
 
@@ -214,17 +196,7 @@ def analyze_demand(
         points=points,
         rounds=rounds,
         results=results,
-        chosen=chosen_points(conditions, list(results.values())) if results else None,
-    )
-
-
-def chosen_points(conditions: DemandConditions, results: Sequence[PointResults]) -> ChosenPoints:
-    """The points at which this test measures response times."""
-    return choose_points(
-        results,
-        art_limit_ns=conditions.art_limit_ns,
-        plateau_pct=conditions.plateau_pct,
-        mid_points=conditions.mid_points,
+        chosen=choose_points(list(results.values()), conditions) if results else None,
     )
 
 

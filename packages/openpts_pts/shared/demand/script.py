@@ -28,7 +28,7 @@ from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step, Stimulus, Stream
 from openpts.vocabulary.workload import Workload, workload_on
 from openpts_pts.shared.demand.conditions import DemandConditions
-from openpts_pts.shared.demand.results import OperatingPoint, PointResults, chosen_points, operating_points
+from openpts_pts.shared.demand.results import OperatingPoint, PointResults, choose_points, operating_points
 from openpts_pts.shared.script import JudgedRounds, Tracking, until_steady, written_in_sequence
 
 _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
@@ -111,7 +111,7 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
     outcome, measured = yield from _rounds(conditions, user_capacity_bytes)
 
     # 6; 5  Operating points, from the data of the window
-    chosen = chosen_points(conditions, measured)
+    chosen = choose_points(measured, conditions)
 
     # 7 to 9; 6 to 8  Maximum, minimum, then those between
     for number, choice in enumerate(chosen.in_order, start=1):

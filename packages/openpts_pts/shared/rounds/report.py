@@ -146,14 +146,11 @@ class RoundReport(Struct, frozen=True):
         conditions = self.results.conditions
         tc, qd = conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
         first = first or f"SEQ {format_block_size(conditions.precondition_block_size_bytes)}"
+        written = header.precondition_amount(self.run, cycle)
         return header.setup_rows(
             self.run,
-            ("Pre Condition 1", f"{first} W"),
-            ("TOIO - TC/QD", header.demand_text(tc, qd)),
-            ("Duration", header.precondition_amount(self.run, cycle)),
-            ("Pre Condition 2", loop),
-            ("TOIO - TC/QD", self.demand),
-            ("SS Rounds", self.results.judged_rounds),
+            (f"{first} W", header.demand_text(tc, qd), written),
+            (loop, self.demand, self.results.judged_rounds),
         )
 
     def test_rows(

@@ -4,7 +4,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from msgspec import Meta
 
@@ -19,6 +19,14 @@ _NUMBERED: Final = "FIO_IO_U_PLAT_BITS"
 
 Count = Annotated[int, Meta(ge=0, le=MOST)]
 Figure = Annotated[float, Meta(ge=0, le=sys.float_info.max)]
+
+
+OPERATIONS: Final = ("read", "write", "trim", "flush", "fsync")
+
+
+def operations_of(found: Mapping[str, OperationSample]) -> dict[str, Any]:
+    """Each operation of a sample: what is found, or nothing."""
+    return {name: found.get(name, NOTHING) for name in OPERATIONS}
 
 
 def merged(parts: Sequence[OperationSample]) -> OperationSample:

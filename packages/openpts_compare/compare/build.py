@@ -30,7 +30,6 @@ from openpts_compare.compare.metrics import (
     Spread,
     lines_judged,
     metrics_of,
-    spreads_of,
     typical_run,
 )
 from openpts_compare.limits.bound import ratio_words
@@ -53,7 +52,7 @@ _DELTA: Final = (
 )
 
 
-def rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[str, ...]:
+def _rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[str, ...]:
     """How the pages are to be read; ``lines`` are those in which a difference could have been shown."""
     first = (
         _MEDIAN,
@@ -74,7 +73,7 @@ def rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[s
     return (*first, rule, f"{format_count(lines, 'line')} judged.") if lines else (*first, rule)
 
 
-def answers(tests: ComparedMetrics, base: str) -> tuple[str, ...]:
+def _answers(tests: ComparedMetrics, base: str) -> tuple[str, ...]:
     """What the whole shows of each set beside the base, a sentence each."""
     lines: defaultdict[str, list[tuple[ComparedMetric, SetComparison]]] = defaultdict(list)
     for metric in (metric for _, metrics in tests for metric in metrics):
@@ -113,36 +112,41 @@ def _answer(compared: Sequence[tuple[ComparedMetric, SetComparison]]) -> str:
     return f"different in {len(different)} of {judged}{doubtful}: {', '.join([*ways, *largest])}"
 
 
-def odd_ones(tests: ComparedMetrics, spreads: dict[int, Spread]) -> tuple[str, ...]:
+def _odd_ones(tests: ComparedMetrics) -> tuple[str, ...]:
     """Which of three drives or more lie out, a sentence each, or that none does."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for metric in (metric for _, metrics in tests for metric in metrics):
-        one = spreads.get(id(metric))
-        if one is not None and one.lies_out and one.farthest is not None:
+    spreads = [
+        (metric.name, metric.spread)
+        for _, metrics in tests
+        for metric in metrics
+        if metric.spread is not None
+    ]
+    for key_value, one in spreads:
+        if one.lies_out and one.farthest is not None:
             off = "" if one.off_pct is None else f" ({cells.signed(one.off_pct, 1)} %)"
-            found[one.farthest].append(f"{metric.name}{off}")
+            found[one.farthest].append(f"{key_value}{off}")
     if spreads and not found:
         return (f"No drive lies out in {format_count(len(spreads), 'key value')}.",)
     return tuple(f"{name} lies out: {', '.join(values)}." for name, values in found.items())
 
 
-def outcome_words(one: SetValue) -> str:
+def _outcome_text(one: SetValue) -> str:
     """What a candidate shows beside the base; empty for the base."""
     if one.comparison is None:
         return ""
     is_alone = one.runs is None or one.runs.quality is Quality.ONE_RUN
     return {
-        ComparisonOutcome.DIFFERENT: f"different{_chance_words(one.comparison)}",
-        ComparisonOutcome.MAY_BE_CHANCE: f"may be chance{_chance_words(one.comparison)}",
+        ComparisonOutcome.DIFFERENT: f"different{_with_chance(one.comparison)}",
+        ComparisonOutcome.MAY_BE_CHANCE: f"may be chance{_with_chance(one.comparison)}",
         ComparisonOutcome.NOT_OF_INTEREST: "differs by less than is of interest",
-        ComparisonOutcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_chance_words(one.comparison)}",
+        ComparisonOutcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_with_chance(one.comparison)}",
         ComparisonOutcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
         ComparisonOutcome.DISCARDED: "not compared: a set is discarded",
         ComparisonOutcome.NO_REPEATS: f"nothing can be said of chance: {one.comparison.reason}",
     }[one.comparison.outcome]
 
 
-def _ratio_words(one: SetValue) -> str:
+def _ratio_text(one: SetValue) -> str:
     """The ratio with its 95 % interval, as a gate says it; empty for single runs, or values not above 0."""
     if one.base is None or one.runs is None or one.comparison is None or one.comparison.reason:
         return ""
@@ -150,19 +154,19 @@ def _ratio_words(one: SetValue) -> str:
     return "" if ratio is None else ratio_words(ratio.value, ratio.low(_ERROR), ratio.high(_ERROR), ratio)
 
 
-def _chance_words(comparison: SetComparison) -> str:
+def _with_chance(comparison: SetComparison) -> str:
     if comparison.chance is None or comparison.corrected_chance is None:
         return ""
-    return f": {chance_text(comparison.chance)} %, corrected {chance_text(comparison.corrected_chance)} %"
+    return f": {_chance_text(comparison.chance)} %, corrected {_chance_text(comparison.corrected_chance)} %"
 
 
-def chance_text(probability: float) -> str:
+def _chance_text(probability: float) -> str:
     """A probability in per cent, with two significant digits, down to 0.01: below, no spread is normal."""
     pct = 100 * probability
     return "< 0.01" if pct < 0.01 else f"{Decimal(f'{pct:.1e}'):f}"
 
 
-def absence(one: SetValue) -> str:
+def _absence(one: SetValue) -> str:
     """Why a set has no value."""
     if any(value.stands_in for value in one.missing):
         return "too few I/Os for the percentile"
@@ -172,8 +176,8 @@ def absence(one: SetValue) -> str:
 def statement(one: SetValue) -> str:
     """The statement on a key value of a contender, in one line."""
     if one.runs is None:
-        return absence(one)
-    texts = (outcome_words(one), _ratio_words(one), *set_remarks(one.runs), one.state)
+        return _absence(one)
+    texts = (_outcome_text(one), _ratio_text(one), *set_remarks(one.runs), one.state)
     return "; ".join(dict.fromkeys(filter(None, texts)))
 
 
@@ -185,7 +189,7 @@ def _runs_cell(test: ComparedTest, name: str) -> Cell:
     return Cell(" | ".join(texts))
 
 
-def glance_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
+def _glance_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
     """Medians and deltas of a test, a row for each key value."""
     candidates = [one.name for one in test.contenders if one is not test.base]
     deltas = [Column(f"{name}: delta (%)") for name in candidates] if test.base else []
@@ -204,7 +208,7 @@ def glance_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Tab
     )
 
 
-def detail_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
+def _detail_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
     """A row for each key value of each set: runs, median, range, RSE, delta with E_n, chance, statement."""
     return rows_table(
         f"compare-{test.test}-sets",
@@ -236,7 +240,7 @@ def _median_cell(one: SetValue, *, spread: bool = True) -> Cell:
     """The median with its own note; ``spread`` adds the state and the range of the runs."""
     median = one.median
     if median is None or one.runs is None:
-        return cells.missing(absence(one))
+        return cells.missing(_absence(one))
     notes = [median.note] if median.note else []
     if spread and one.state:
         notes.append(one.state)
@@ -265,14 +269,14 @@ def _chance_cell(one: SetValue) -> Cell:
     if comparison is None or comparison.chance is None or comparison.corrected_chance is None:
         return Cell("-")
     corrected = comparison.corrected_chance
-    return Cell(chance_text(corrected), 100 * corrected, f"one line: {chance_text(comparison.chance)}")
+    return Cell(_chance_text(corrected), 100 * corrected, f"one line: {_chance_text(comparison.chance)}")
 
 
 def _delta_cell(one: SetValue, metric: ComparedMetric, *, outcome: bool = True) -> Cell:
     """The delta, plus is better; ``outcome`` adds the statement on it in place of its E_n."""
     if one.comparison is None:
         return cells.missing("base not measured" if metric.base is None else "not measured")
-    words = outcome_words(one) if outcome else ""
+    words = _outcome_text(one) if outcome else ""
     if one.comparison.delta_pct is None:
         return cells.missing(words or "not judged")
     if not outcome and one.e_n is not None:
@@ -280,11 +284,9 @@ def _delta_cell(one: SetValue, metric: ComparedMetric, *, outcome: bool = True) 
     return Cell(cells.signed(one.comparison.delta_pct, 1), one.comparison.delta_pct, words)
 
 
-def spread_table(
-    test: ComparedTest, spreads: dict[int, Spread], metrics: tuple[ComparedMetric, ...]
-) -> Table | None:
+def _spread_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table | None:
     """A row for each key value that three drives or more have; None where there is none."""
-    rows = [(metric.title, spreads[id(metric)]) for metric in metrics if id(metric) in spreads]
+    rows = [(metric.title, metric.spread) for metric in metrics if metric.spread is not None]
     if not rows:
         return None
     return rows_table(
@@ -312,7 +314,7 @@ def _spread_cells(one: Spread) -> Cells:
         return (*found, *["-"] * 3, "all are equal")
     off = Cell("-") if one.off_pct is None else cells.percent(one.off_pct, plus=True)
     statistic = f"G {cells.fixed(one.grubbs.statistic, 2)}"
-    chance = Cell(chance_text(one.corrected_chance), 100 * one.corrected_chance, statistic)
+    chance = Cell(_chance_text(one.corrected_chance), 100 * one.corrected_chance, statistic)
     out = Cell("LIES OUT", tone="fail") if one.lies_out else Cell("")
     return (*found, one.farthest or "-", off, chance, out)
 
@@ -324,11 +326,10 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
     """
     conditions = conditions_of(comparison)
     tests = metrics_of(comparison)
-    spreads = spreads_of(tests, comparison.least_difference_pct)
     names = " v ".join(comparison.names)
     simulated = all(run.manifest.target.simulation for run in comparison.runs)
     least = min(2, len(comparison.names))
-    tables = (glance_table(test, metrics) for test, metrics in tests if len(test.contenders) >= least)
+    tables = (_glance_table(test, metrics) for test, metrics in tests if len(test.contenders) >= least)
     return Report(
         title=f"{'SIMULATED ' if simulated else ''}SSD Performance Comparison",
         subtitle=names,
@@ -340,11 +341,11 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
             _front_page(
                 comparison,
                 conditions,
-                (*answers(tests, comparison.names[0]), *odd_ones(tests, spreads)),
-                rules(comparison.least_difference_pct, comparison.set_rule, lines_judged(tests)),
+                (*_answers(tests, comparison.names[0]), *_odd_ones(tests)),
+                _rules(comparison.least_difference_pct, comparison.set_rule, lines_judged(tests)),
             ),
             Page("compare-key-values", "Key values of all runs", tuple(tables), mandatory=True),
-            *(_test_page(test, metrics, spreads) for test, metrics in tests),
+            *(_test_page(test, metrics) for test, metrics in tests),
             conditions_page(comparison, conditions),
         ),
         deviation_count=sum(len(run.run.ledger) for run in comparison.runs),
@@ -391,9 +392,9 @@ def _without_counterpart(comparison: RunComparison) -> list[Verdict]:
     return sentences
 
 
-def _test_page(test: ComparedTest, metrics: tuple[ComparedMetric, ...], spreads: dict[int, Spread]) -> Page:
-    spread = spread_table(test, spreads, metrics)
-    tables = (detail_table(test, metrics), *(() if spread is None else (spread,)))
+def _test_page(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Page:
+    spread = _spread_table(test, metrics)
+    tables = (_detail_table(test, metrics), *(() if spread is None else (spread,)))
     blocks = (*dots_blocks(test, metrics), *tables, *_own_blocks(test, metrics))
     return Page(f"compare-{test.test}", f"{test.title}: runs side by side", blocks, mandatory=True)
 

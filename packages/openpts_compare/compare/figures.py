@@ -1,24 +1,17 @@
 """A comparison for machines: what ``--json`` prints."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Self
 
 from msgspec import Struct
 
-from openpts.analysis.run_comparison import FALSE_ALARM_LIMIT, ComparisonOutcome, Quality, RunSet
+from openpts.analysis.run_comparison import FALSE_ALARM_LIMIT, ComparisonOutcome, Quality
 from openpts.vocabulary.document import Document
 from openpts.vocabulary.verdict import Better
 from openpts_compare.compare.build import statement
 from openpts_compare.compare.conditions import conditions_of
-from openpts_compare.compare.contenders import ComparedTest, RunComparison
-from openpts_compare.compare.metrics import (
-    ComparedMetric,
-    SetValue,
-    Spread,
-    lines_judged,
-    metrics_of,
-    spreads_of,
-)
+from openpts_compare.compare.contenders import RunComparison
+from openpts_compare.compare.metrics import ComparedMetric, SetValue, Spread, lines_judged, metrics_of
 
 
 class NamedValues(Struct, frozen=True):
@@ -64,18 +57,23 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
     @classmethod
     def of(cls, one: SetValue) -> Self:
         """A set's values and statement, as its column in the pages has them."""
+        runs, compared = one.runs, one.comparison
         return cls(
             name=one.contender.name,
             warm=tuple(value.value for value in one.warm),
             cold=tuple(value.value for value in one.cold),
             states=tuple(value.state or None for value in one.warm),
-            **_spread(one.runs),
+            median=runs.median if runs else None,
+            min=runs.low if runs else None,
+            max=runs.high if runs else None,
+            rse_pct=runs.rse_pct if runs else None,
+            quality=runs.quality if runs else None,
             expanded_uncertainty=one.median.expanded_uncertainty if one.median else None,
-            delta_pct=one.comparison.delta_pct if one.comparison else None,
+            delta_pct=compared.delta_pct if compared else None,
             e_n=one.e_n,
-            outcome=one.comparison.outcome if one.comparison else None,
-            chance_pct=_percent(one.comparison.chance if one.comparison else None),
-            corrected_chance_pct=_percent(one.comparison.corrected_chance if one.comparison else None),
+            outcome=compared.outcome if compared else None,
+            chance_pct=_percent(compared.chance if compared else None),
+            corrected_chance_pct=_percent(compared.corrected_chance if compared else None),
             statement=statement(one),
         )
 
@@ -128,7 +126,7 @@ class KeyValue(Struct, frozen=True):
     spread: SpreadFigures | None
 
     @classmethod
-    def of(cls, metric: ComparedMetric, spread: Spread | None) -> Self:
+    def of(cls, metric: ComparedMetric) -> Self:
         """A key value with all sets, as its row in the pages has it."""
         return cls(
             metric.key,
@@ -136,7 +134,7 @@ class KeyValue(Struct, frozen=True):
             metric.unit,
             metric.better,
             tuple(map(ComparedSet.of, metric.sets)),
-            None if spread is None else SpreadFigures.of(spread),
+            None if metric.spread is None else SpreadFigures.of(metric.spread),
         )
 
 
@@ -168,7 +166,6 @@ class ComparisonDocument(Document, frozen=True, kw_only=True, tag="openpts.compa
 def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> ComparisonDocument:
     """All that is compared, and the documents that were made of it."""
     tests = metrics_of(comparison)
-    spreads = spreads_of(tests, comparison.least_difference_pct)
     differences = tuple(
         DifferingCondition(
             conditions.test or None, field.label, tuple(map(NamedValues, conditions.names, field.values))
@@ -187,30 +184,15 @@ def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> Co
         false_alarm_limit_pct=100 * FALSE_ALARM_LIMIT,
         correction="Holm",
         lines_judged=lines_judged(tests),
-        tests=tuple(_test(test, metrics, spreads) for test, metrics in tests),
+        tests=tuple(
+            TestComparison(
+                test.test, test.has_base and len(test.contenders) > 1, tuple(map(KeyValue.of, metrics))
+            )
+            for test, metrics in tests
+        ),
         reports=tuple(reports),
     )
 
 
-def _test(
-    test: ComparedTest, metrics: Sequence[ComparedMetric], spreads: dict[int, Spread]
-) -> TestComparison:
-    compared = test.has_base and len(test.contenders) > 1
-    values = tuple(KeyValue.of(metric, spreads.get(id(metric))) for metric in metrics)
-    return TestComparison(test.test, compared, values)
-
-
 def _percent(probability: float | None) -> float | None:
     return None if probability is None else 100 * probability
-
-
-def _spread(runs: RunSet | None) -> dict[str, Any]:
-    if runs is None:
-        return dict.fromkeys(("median", "min", "max", "rse_pct", "quality"))
-    return {
-        "median": runs.median,
-        "min": runs.low,
-        "max": runs.high,
-        "rse_pct": runs.rse_pct,
-        "quality": runs.quality,
-    }

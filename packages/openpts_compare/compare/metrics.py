@@ -56,7 +56,10 @@ class SetValue(Struct, frozen=True):
 
 
 class ComparedMetric(Struct, frozen=True):
-    """One key value of a test with the sets of all contenders; ``base`` is None where it was not measured."""
+    """One key value of a test with the sets of all contenders; ``base`` is None where it was not measured.
+
+    ``spread`` is that of the drives; None where fewer than three have it.
+    """
 
     key: str
     name: str
@@ -64,6 +67,7 @@ class ComparedMetric(Struct, frozen=True):
     better: Better
     base: RunSet | None
     sets: tuple[SetValue, ...]
+    spread: "Spread | None" = None
 
     @property
     def title(self) -> str:
@@ -87,7 +91,17 @@ def metrics_of(comparison: RunComparison) -> ComparedMetrics:
     lines = [line for test, metrics in tests for metric in metrics for line in _lines(test, metric)]
     judged = compare_lines([(base, runs) for _, base, runs in lines], comparison.least_difference_pct)
     outcomes = {id(one): outcome for (one, _, _), outcome in zip(lines, judged, strict=True)}
-    return tuple((test, tuple(_judged(metric, outcomes) for metric in metrics)) for test, metrics in tests)
+    every = [metric for _, metrics in tests for metric in metrics]
+    spreads = _spreads(every, comparison.least_difference_pct)
+    judged_metrics = {
+        id(metric): replace(
+            metric,
+            sets=tuple(replace(one, comparison=outcomes.get(id(one))) for one in metric.sets),
+            spread=spreads.get(id(metric)),
+        )
+        for metric in every
+    }
+    return tuple((test, tuple(judged_metrics[id(metric)] for metric in metrics)) for test, metrics in tests)
 
 
 def lines_judged(tests: ComparedMetrics) -> int:
@@ -155,10 +169,6 @@ def _lines(test: ComparedTest, metric: ComparedMetric) -> Iterator[tuple[SetValu
             yield one, metric.base, replace(one.runs, doubt=doubt)
 
 
-def _judged(metric: ComparedMetric, outcomes: dict[int, SetComparison]) -> ComparedMetric:
-    return replace(metric, sets=tuple(replace(one, comparison=outcomes.get(id(one))) for one in metric.sets))
-
-
 def _run_set(contender: Contender, like: Measured, rule: SetRule) -> RunSet | None:
     runs = _counted(contender, like.key)
     values = tuple(value for run in runs if (value := run.value(like.key)) is not None)
@@ -180,7 +190,7 @@ def typical_run(contender: Contender, metrics: tuple[ComparedMetric, ...]) -> Co
     return (contender.warm or contender.runs)[0]
 
 
-FEWEST: Final = 3
+_FEWEST: Final = 3
 """Drives below which none can be distinguished from the others."""
 
 
@@ -243,17 +253,11 @@ def grubbs_test(values: Sequence[float]) -> Grubbs | None:
     return Grubbs(place, statistic, chance)
 
 
-def spreads_of(tests: ComparedMetrics, least_difference_pct: float) -> dict[int, Spread]:
+def _spreads(metrics: Sequence[ComparedMetric], least_difference_pct: float) -> dict[int, Spread]:
     """The spread of each key value that three drives or more have, by the ``id`` of its metric."""
-    found = {
-        id(metric): spread
-        for _, metrics in tests
-        for metric in metrics
-        if (spread := _spread(metric)) is not None
-    }
-    tested = [key for key, spread in found.items() if spread.grubbs is not None]
-    chances = [spread.grubbs.chance for spread in found.values() if spread.grubbs is not None]
-    for key, chance in zip(tested, holm(chances), strict=True):
+    found = {id(metric): spread for metric in metrics if (spread := _spread(metric)) is not None}
+    tests = {key: spread.grubbs for key, spread in found.items() if spread.grubbs is not None}
+    for key, chance in zip(tests, holm([one.chance for one in tests.values()]), strict=True):
         off_pct = found[key].off_pct
         is_off = off_pct is None or abs(off_pct) >= least_difference_pct
         out = chance <= FALSE_ALARM_LIMIT and is_off
@@ -265,7 +269,7 @@ def _spread(metric: ComparedMetric) -> Spread | None:
     """None of fewer drives, and where one has sets under several conditions."""
     having = [(one.contender, median) for one in metric.sets if (median := one.median) is not None]
     values = [median.value for _, median in having if median.value is not None]
-    if len(values) < FEWEST or any(contender.number for contender, _ in having):
+    if len(values) < _FEWEST or any(contender.number for contender, _ in having):
         return None
     return Spread(
         tuple(contender.name for contender, _ in having),

@@ -1,6 +1,7 @@
 """`openpts import`: results of other programs as runs that can be compared."""
 
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,13 +65,8 @@ def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **opti
     steps of one round, jobs its streams. Lines before and behind the JSON don't matter.
     """
     from openpts_fio.imports.fio_import import fio_results  # noqa: PLC0415 loads the tests
-    from openpts_fio.imports.imported_run import Source  # noqa: PLC0415 likewise
 
-    settings = _wanted(**options)
-    read = [(source := Source.read(path), fio_results(source, settings, job_path)) for path in files]
-    for number, (source, found) in enumerate(read, start=1):
-        folder = _folder(out, source.path, number if len(read) > 1 else 0)
-        _write(folder, source, found, settings)
+    _import(files, out, options, lambda source, settings: {"": fio_results(source, settings, job_path)})
 
 
 @import_results.command("tkperf")
@@ -81,34 +77,41 @@ def tkperf(files: tuple[Path, ...], out: Path | None, **options: Any) -> None:
     FILE is the XML of a test of an SSD; it becomes runs of the tests iops, tp, lat and wsat. Steady state is
     judged again by the specification's rule; what TKperf states is in the set-up page.
     """
-    from openpts_fio.imports.imported_run import Source  # noqa: PLC0415 loads the tests
-    from openpts_fio.imports.tkperf_import import tkperf_results  # noqa: PLC0415 likewise
+    from openpts_fio.imports.tkperf_import import tkperf_results  # noqa: PLC0415 loads the tests
 
-    settings = _wanted(**options)
-    read = [(source := Source.read(path), tkperf_results(source, settings)) for path in files]
-    for number, (source, tests) in enumerate(read, start=1):
-        above = _folder(out, source.path, number if len(read) > 1 else 0)
-        for found in tests:
-            _write(above / found.conditions.test, source, found, settings)
-
-
-def _write(folder: Path, source: "Source", found: "Results", settings: "ImportSettings") -> None:
-    """The run folder, and what the file doesn't state for the run."""
-    from openpts_fio.imports.imported_run import write_imported  # noqa: PLC0415 loads the tests
-
-    write_imported(folder, source, found, settings)
-    for entry in found.deviations:
-        click.echo(f"openpts: {source.path}: {entry.used}: {entry.effect}", err=True)
-    for text in found.missing:
-        click.echo(f"openpts: {source.path}: n/a: {text}", err=True)
-    click.echo(f"run: {folder}")
+    _import(
+        files,
+        out,
+        options,
+        lambda source, settings: {one.conditions.test: one for one in tkperf_results(source, settings)},
+    )
 
 
-def _wanted(capacity: str, drive_class: str, **drive: str | None) -> "ImportSettings":
-    from openpts_fio.imports.imported_run import ImportSettings  # noqa: PLC0415 loads the tests
+def _import(
+    files: Sequence[Path],
+    out: Path | None,
+    options: Mapping[str, str | None],
+    results: "Callable[[Source, ImportSettings], Mapping[str, Results]]",
+) -> None:
+    """Read all files, then make the runs of each in its folder, and say what the file doesn't state."""
+    from openpts_fio.imports.imported_run import ImportSettings, Source, write_imported  # noqa: PLC0415 loads the tests
 
-    known = {name: text for name in _OF_A_DRIVE if (text := drive[name])}
-    return ImportSettings(parse_size_bytes(capacity), DriveClass(drive_class), known, tuple(sys.argv[1:]))
+    drive = {name: text for name in _OF_A_DRIVE if (text := options[name])}
+    capacity, drive_class = (
+        parse_size_bytes(str(options["capacity"])),
+        DriveClass(str(options["drive_class"])),
+    )
+    settings = ImportSettings(capacity, drive_class, drive, tuple(sys.argv[1:]))
+    read = [(source := Source.read(path), results(source, settings)) for path in files]
+    for number, (source, found) in enumerate(read, start=1):
+        for below, one in found.items():
+            folder = _folder(out, source.path, number if len(read) > 1 else 0) / below
+            write_imported(folder, source, one, settings)
+            for entry in one.deviations:
+                click.echo(f"openpts: {source.path}: {entry.used}: {entry.effect}", err=True)
+            for text in one.missing:
+                click.echo(f"openpts: {source.path}: n/a: {text}", err=True)
+            click.echo(f"run: {folder}")
 
 
 def _folder(out: Path | None, path: Path, number: int) -> Path:

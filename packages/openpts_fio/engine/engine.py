@@ -11,7 +11,7 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic_ns
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,12 +25,10 @@ from openpts.system_files import SystemRoots, printable, read_lines
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
 from openpts.vocabulary.sample import (
-    NOTHING,
     CpuShares,
     HostStall,
     Interval,
     IoFailure,
-    OperationSample,
     Sample,
     StepState,
     StreamSample,
@@ -39,6 +37,7 @@ from openpts.vocabulary.stimulus import Duration, Step, Stream
 from openpts_fio.engine.job import FioPath, JobSetting, job_file
 from openpts_fio.engine.results import FioResult, FioStream, NoResultError, parse_result
 from openpts_fio.engine.stream_options import time_limit_ns
+from openpts_fio.figures import operations_of
 
 _TIMEOUT_S: Final = 10
 _VERSION: Final = re.compile(r"fio-(\d+)\.(\d+)")
@@ -86,14 +85,6 @@ def find_fio(search_path: str | None = None) -> FioProgram:
     return FioProgram(path, version)
 
 
-class FioExit(Struct, frozen=True):
-    """Exit code and output of an fio process that has ended."""
-
-    exit_code: int
-    stdout: str
-    stderr: str
-
-
 class FioProcess:
     """Runs a job; made ahead, so that another thread can end what has not even begun."""
 
@@ -102,12 +93,13 @@ class FioProcess:
         self._descriptor = descriptor
         self._lock = Lock()
         self._process: subprocess.Popen[str] | None = None
-        self._interrupted = False
+        self.interrupted = False
+        """Whether openpts asked fio to end early."""
 
-    def run(self, job: str) -> FioExit | None:
+    def run(self, job: str) -> subprocess.CompletedProcess[str] | None:
         """Run to the end; None if it was interrupted before it began. Raises OSError if it can't start."""
         with self._lock:
-            if self._interrupted:
+            if self.interrupted:
                 return None
             # A session of its own: Ctrl-C at the terminal is for openpts, which ends fio itself.
             self._process = subprocess.Popen(
@@ -123,7 +115,7 @@ class FioProcess:
                 start_new_session=True,
             )
         stdout, stderr = self._process.communicate(job)
-        return FioExit(self._process.returncode, stdout, stderr)
+        return subprocess.CompletedProcess(self._command, self._process.returncode, stdout, stderr)
 
     def interrupt(self) -> None:
         """Have fio end its jobs; it still prints what it measured.
@@ -131,14 +123,9 @@ class FioProcess:
         Not by SIGINT, which fio ignores before it has come up if its parent does.
         """
         with self._lock:
-            self._interrupted = True
+            self.interrupted = True
             if self._process is not None and self._process.poll() is None:
                 self._process.send_signal(signal.SIGTERM)
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether openpts asked fio to end early."""
-        return self._interrupted
 
 
 class HostCpu(Struct, frozen=True):
@@ -179,11 +166,8 @@ def _no_result(step: Step, elapsed_ns: int = 0, failure: IoFailure | None = None
     return FioResult({}, elapsed_ns, 0, failure, (), streams)
 
 
-class _Queued(Struct, frozen=True):
-    """A step waiting for fio; ``job`` is its job file, None for an idle gap."""
-
-    step: Step
-    job: str | None
+_Queued = tuple[Step, str | None]
+"""A step waiting for fio, with its job file; None for an idle gap."""
 
 
 class FioEngine:
@@ -301,19 +285,19 @@ class FioEngine:
         if step.is_idle:
             if not isinstance(step.stop, Duration):
                 raise UsageError("an idle gap ends by a duration only")
-            return _Queued(step, None)
+            return step, None
         if self._read_only and any(stimulus.changes_target for stimulus in step.stimuli):
             raise UsageError(f"{self._target.name} is open for reading only, and the step writes")
-        return _Queued(step, job_file(step, self._setting, self._target, number))
+        return step, job_file(step, self._setting, self._target, number)
 
     def _work(self) -> None:
         """The thread: one step after the other, until the first failure or a stop."""
         try:
             while not self._stopped.is_set() and (queued := self._waiting.get()) is not None:
-                began = self._progress
+                began, (step, job) = self._progress, queued
                 self._progress = EngineProgress(began.steps_begun + 1, 0, began.ios, began.bytes)
                 self._step_began_ns = monotonic_ns()
-                sample = self._idle(queued.step) if queued.job is None else self._run(queued.step, queued.job)
+                sample = self._idle(step) if job is None else self._run(step, job)
                 self._step_began_ns = None
                 if sample is None:
                     break
@@ -365,8 +349,8 @@ def _carried_out(process: FioProcess, step: Step, job: str) -> tuple[StepState, 
     if process.interrupted:
         # what it says about that, and what it leaves unsaid when it had not begun, is no failure
         return StepState.INTERRUPTED, replace(result, failure=None) if output is None else result
-    if result.failure is None and output is not None and output.exit_code:
-        reason = output.stderr.strip() or f"fio ended with exit code {output.exit_code}"
+    if result.failure is None and output is not None and output.returncode:
+        reason = output.stderr.strip() or f"fio ended with exit code {output.returncode}"
         result = replace(result, failure=_job_failure(reason))
     return StepState.FAILED if result.failure else StepState.COMPLETE, result
 
@@ -403,12 +387,8 @@ def _sample(  # noqa: PLR0917 the request, its result, and its surroundings
         )
         if len(result.streams) > 1
         else (),
-        **_operations(result.operations),
+        **operations_of(result.operations),
     )
-
-
-def _operations(found: dict[str, OperationSample]) -> dict[str, Any]:
-    return dict.fromkeys(("read", "write", "trim", "flush", "fsync"), NOTHING) | found
 
 
 def _stream_sample(
@@ -420,7 +400,7 @@ def _stream_sample(
         elapsed_ns=result.elapsed_ns,
         cpu=None,
         errors=result.errors,
-        **_operations(result.operations),
+        **operations_of(result.operations),
     )
 
 

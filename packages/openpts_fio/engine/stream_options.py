@@ -182,14 +182,6 @@ def parts(stimulus: Stimulus, target: TargetFacts) -> tuple[ThreadRange, ...]:
     return found
 
 
-def left_out_bytes(stimulus: Stimulus, target: TargetFacts) -> int:
-    """The end of the range that a sequence does not touch, because fio has no shorter last block."""
-    if stimulus.access_pattern is AccessPattern.RANDOM:
-        return 0
-    start, end = active_bytes(stimulus, target)
-    return (end - start) % _smallest_bytes(stimulus)
-
-
 def alignment_bytes(stimulus: Stimulus, target: TargetFacts) -> int:
     """What random offsets are multiples of. Raises UsageError where it is not the same for all sizes."""
     if stimulus.alignment_bytes is not None:
@@ -332,14 +324,9 @@ def _each_rule(stop: StopRule) -> list[StopRule]:
     return list(stop.rules)
 
 
-def _own_ramp_ns(step: Step, stream: Stream) -> int:
-    """Part of the step's ramp-up that is left when a delayed stream starts."""
-    return max(0, step.ramp_ns - stream.delay_ns)
-
-
 def _finished(step: Step, stream: Stream, options: FioOptions) -> FioOptions:
     limited = options.keys() & {"io_size", "number_ios"}
-    ramp_ns = _own_ramp_ns(step, stream)
+    ramp_ns = max(0, step.ramp_ns - stream.delay_ns)  # what is left of it when a delayed stream starts
     if ramp_ns and limited:
         raise refusal("ramp-up before an amount or a number of I/Os", "it counts those of the ramp")
     if "number_ios" in options and "io_size" not in options:
@@ -356,7 +343,8 @@ def _amounts(
     stimulus: Stimulus, amount_bytes: int, parts: Sequence[ThreadRange], target: TargetFacts
 ) -> list[FioOptions]:
     """Whole blocks of one size; of several sizes, bytes, which the last I/O of a thread may exceed."""
-    if left_out_bytes(stimulus, target):
+    start, end = active_bytes(stimulus, target)
+    if stimulus.access_pattern is not AccessPattern.RANDOM and (end - start) % _smallest_bytes(stimulus):
         raise refusal(
             "shorter last block of a sequence",
             "the range is no multiple of the block, and an amount would not cover its end",
@@ -382,13 +370,11 @@ def _dealt(total: int, stimulus: Stimulus, parts: Sequence[ThreadRange]) -> list
 def _stricter(known: FioOptions, new: FioOptions) -> FioOptions:
     """The options of two stop rules: of two of one kind, the one that comes first."""
     return known | {
-        name: value if name not in known else min(known[name], value, key=_leading_number)
+        name: value
+        if name not in known
+        else min(known[name], value, key=lambda text: int(text.removesuffix("us")))
         for name, value in new.items()
     }
-
-
-def _leading_number(value: str) -> int:
-    return int(value.removesuffix("us"))
 
 
 def microseconds(duration_ns: int) -> str:

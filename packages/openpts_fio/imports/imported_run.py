@@ -2,6 +2,7 @@
 
 import codecs
 import hashlib
+import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ from openpts.vocabulary.run_request import Imported
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepPlace, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import Deviation
-from openpts_fio.figures import merged
+from openpts_fio.figures import OPERATIONS, merged, operations_of
 from openpts_host.software import software_facts
 
 MOST_KIB: Final = 64 * 1024
@@ -38,21 +39,9 @@ _BYTE_ORDER_MARKS: Final = {
 }
 _SECTOR_BYTES: Final = 512
 _ID_DIGITS: Final = 6
-_OPERATIONS: Final = ("read", "write", "trim", "flush", "fsync")
 _OF_A_DRIVE: Final = (
-    "manufacturer",
-    "model",
-    "serial",
-    "firmware",
-    "interface",
-    "form_factor",
-    "media",
-    "nand_type",
-    "features",
-    "sector",
-    "file_system",
-    "pcie",
-    "hba",
+    *("manufacturer", "model", "serial", "firmware", "interface", "form_factor", "media", "nand_type"),
+    *("features", "sector", "file_system", "pcie", "hba"),
 )
 
 
@@ -127,6 +116,7 @@ def write_imported(folder: Path, source: Source, found: Results, settings: Impor
     test = procedure_of(found.conditions.test)
     standard = test.standard_conditions(settings.drive_class, found.conditions.seed)
     ended = found.ended_at or source.changed_at
+    name = re.sub("[^A-Za-z0-9_-]", "_", source.path.stem)
     kept_as = f"imported{source.path.suffix}"
     imported = Imported(
         tool=visible_line(found.tool),
@@ -138,8 +128,7 @@ def write_imported(folder: Path, source: Source, found: Results, settings: Impor
         missing=found.missing,
     )
     manifest = Manifest(
-        test_id=f"{_short_name(source.path.stem)}-{ended:%Y%m%dT%H%M%SZ}-{found.conditions.test}"
-        f"-{imported.sha256[:_ID_DIGITS]}",
+        test_id=f"{name}-{ended:%Y%m%dT%H%M%SZ}-{found.conditions.test}-{imported.sha256[:_ID_DIGITS]}",
         command_line=settings.command_line,
         conditions=found.conditions,
         people=People(),
@@ -173,29 +162,14 @@ def sample_of(step: Step, parts: Sequence[tuple[dict[str, OperationSample], int]
 
     Raises OverflowError for sums that no record can hold.
     """
-    elapsed_ns = max(ns for _, ns in parts)
-    whole = {name: merged([part.get(name, NOTHING) for part, _ in parts]) for name in _OPERATIONS}
+    whole = {name: merged([part.get(name, NOTHING) for part, _ in parts]) for name in OPERATIONS}
     streams = tuple(
-        StreamSample(
-            read=part.get("read", NOTHING),
-            write=part.get("write", NOTHING),
-            trim=part.get("trim", NOTHING),
-            flush=part.get("flush", NOTHING),
-            fsync=part.get("fsync", NOTHING),
-            elapsed_ns=ns,
-            cpu=None,
-            ended_by=None,
-            started_ns=started_ns,
-        )
+        StreamSample(**operations_of(part), elapsed_ns=ns, cpu=None, ended_by=None, started_ns=started_ns)
         for part, ns in parts
     )
     return Sample(
-        read=whole["read"],
-        write=whole["write"],
-        trim=whole["trim"],
-        flush=whole["flush"],
-        fsync=whole["fsync"],
-        elapsed_ns=elapsed_ns,
+        **operations_of(whole),
+        elapsed_ns=max(ns for _, ns in parts),
         cpu=None,
         step=step,
         state=StepState.COMPLETE,
@@ -226,15 +200,8 @@ def _dut(source: Source, found: Results, settings: ImportSettings) -> Facts:
 
 def _software(source: Source, found: Results, imported: Imported) -> Facts:
     own = software_facts(SystemRoots())
-    kept = {name: fact for name, fact in own.items() if name == "openpts"}
     return {
-        **kept,
+        **{name: fact for name, fact in own.items() if name == "openpts"},
         "test_software": Fact(imported.tool, source.path.name),
         "kernel": Fact(found.kernel, source.path.name),
     }
-
-
-def _short_name(text: str) -> str:
-    return "".join(
-        letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "_" for letter in text
-    )

@@ -158,17 +158,21 @@ def _iops(test: _Test, settings: ImportSettings) -> _Read:
     sizes = test.sizes_of(rounds, len(_IOPS_MIXES), _IOPS_SIZES)
     tracked = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0)
     conditions = _conditions(
-        test, settings, "iops", rounds=len(rounds), read_pcts=_IOPS_MIXES, sizes=sizes, tracking=(tracked,)
+        test,
+        settings,
+        "iops",
+        max_rounds=len(rounds),
+        read_pcts=_IOPS_MIXES,
+        block_sizes_bytes=sizes,
+        tracking=(tracked,),
     )
     steps = _round_steps(test, conditions, rounds=rounds, operations=_rate_operations)
-    cycle = CycleFinished(
-        Outcome(_steady([matrix[-1][sizes.index(4 * KIB)] for matrix in rounds]), len(rounds))
-    )
+    written = [matrix[-1][sizes.index(4 * KIB)] for matrix in rounds]
     missing = (
         "response times",
         "counts of I/Os: they are the stated IOPS times the runtime, split by the R/W mix",
     )
-    return conditions, tuple(steps), (cycle,), missing
+    return conditions, tuple(steps), (_cycle(written),), missing
 
 
 def _lat(test: _Test, settings: ImportSettings) -> _Read:
@@ -178,7 +182,13 @@ def _lat(test: _Test, settings: ImportSettings) -> _Read:
         raise test.source.error("test lat: an average response time is 0")
     tracked = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0, SteadyFigure.MEAN_LATENCY)
     conditions = _conditions(
-        test, settings, "lat", rounds=len(rounds), read_pcts=_LAT_MIXES, sizes=sizes, tracking=(tracked,)
+        test,
+        settings,
+        "lat",
+        max_rounds=len(rounds),
+        read_pcts=_LAT_MIXES,
+        block_sizes_bytes=sizes,
+        tracking=(tracked,),
     )
     steps = _round_steps(test, conditions, rounds=rounds, operations=_latency_operations)
     means = [matrix[-1][sizes.index(4 * KIB)][2] for matrix in rounds]
@@ -187,7 +197,7 @@ def _lat(test: _Test, settings: ImportSettings) -> _Read:
         "extremes of mixes: TKperf has weighted means of those of reads and writes",
         "distributions of response times",
     )
-    return conditions, tuple(steps), (CycleFinished(Outcome(_steady(means), len(rounds))),), missing
+    return conditions, tuple(steps), (_cycle(means),), missing
 
 
 def _tp(test: _Test, settings: ImportSettings) -> _Read:
@@ -200,7 +210,7 @@ def _tp(test: _Test, settings: ImportSettings) -> _Read:
     )
     most = max(len(rates) for both in matrices for rates in both)
     conditions = _conditions(
-        test, settings, "tp", rounds=most, read_pcts=(100, 0), sizes=sizes, tracking=tracking
+        test, settings, "tp", max_rounds=most, read_pcts=(100, 0), block_sizes_bytes=sizes, tracking=tracking
     )
     steps: list[Placed] = []
     cycles: list[CycleFinished] = []
@@ -215,10 +225,7 @@ def _tp(test: _Test, settings: ImportSettings) -> _Read:
             cycle=cycle,
             before=len(steps),
         )
-        written = writes[: len(of_size)]
-        cycles.append(
-            CycleFinished(Outcome(_steady(written), len(of_size)), f"SEQ {format_block_size(size)}")
-        )
+        cycles.append(_cycle(writes[: len(of_size)], f"SEQ {format_block_size(size)}"))
     missing = ("response times", "counts of I/Os: they are the stated KiB/s times the runtime in blocks")
     return conditions, tuple(steps), tuple(cycles), missing
 
@@ -269,16 +276,7 @@ _READERS: Final[Mapping[str, Callable[[_Test, ImportSettings], _Read]]] = {
 }
 
 
-def _conditions(
-    test: _Test,
-    settings: ImportSettings,
-    name: str,
-    *,
-    rounds: int,
-    read_pcts: tuple[int, ...],
-    sizes: tuple[int, ...],
-    tracking: tuple[TrackingVariable, ...],
-) -> RoundConditions:
+def _conditions(test: _Test, settings: ImportSettings, name: str, **stated: Any) -> RoundConditions:
     """The specification's, with what the file states; the demand of preconditioning is that of the test."""
     standard = procedure_of(name).standard_conditions(settings.drive_class, 0)
     assert isinstance(standard, RoundConditions)  # noqa: S101 all three are
@@ -287,11 +285,8 @@ def _conditions(
         tc=test.jobs,
         qd=test.depth,
         minute_ns=test.runtime_s * NS_PER_S,
-        read_pcts=read_pcts,
-        block_sizes_bytes=sizes,
-        tracking=tracking,
-        max_rounds=rounds,
         precondition_passes=0 if name == "tp" else 2,
+        **stated,
     )
 
 
@@ -361,10 +356,11 @@ def _write(iops: float, lats: tuple[float, float, float], runtime_s: int) -> dic
     return _split(storable(iops * runtime_s), point, mean, storable(least), storable(most))
 
 
-def _steady(values: Sequence[float]) -> int | None:
-    """The last round, if the window that ends with it is steady: TKperf ends with its window."""
+def _cycle(values: Sequence[float], title: str = "") -> CycleFinished:
+    """Steady in the last round, if the window that ends with it is steady: TKperf ends with its window."""
     last = len(values)
-    return last if last >= WINDOW_ROUNDS and window_ending_at(values, last).steady else None
+    steady = last >= WINDOW_ROUNDS and window_ending_at(values, last).steady
+    return CycleFinished(Outcome(last if steady else None, last), title)
 
 
 def _parsed(source: Source) -> ElementTree.Element:

@@ -73,9 +73,9 @@ def directions_of_job(job: Job) -> tuple[Direction, ...]:
         job.note(
             "rw", "places are drawn independently: not each block once in a pass, as without norandommap"
         )
-    sizes = _Sizes(job)
+    sizes = _sizes(job, names)
     alignments = job.numbers("ba")
-    stride_bytes = _stride(job, modifier, [sizes.of(name) for name in names], random=random)
+    stride_bytes = _stride(job, modifier, list(sizes.values()), random=random)
     placements = _placements(job) if random else {}
     found = []
     for name in names:
@@ -87,9 +87,9 @@ def directions_of_job(job: Job) -> tuple[Direction, ...]:
             Direction(
                 name,
                 weights[name],
-                sizes.of(name),
+                sizes[name],
                 random_pct,
-                _alignment(sizes.of(name), alignments.get(name, 0)) if random_pct else None,
+                _alignment(sizes[name], alignments.get(name, 0)) if random_pct else None,
                 stride_bytes,
                 placement if random_pct else Uniform(),
                 covered_bytes,
@@ -107,29 +107,25 @@ def _mix(job: Job) -> tuple[int, int]:
     return (100 - pct, pct) if later == "rwmixwrite" else (pct, 100 - pct)
 
 
-class _Sizes:
-    """The transfer sizes of each direction: bssplit before bsrange before bs, as fio has it."""
-
-    def __init__(self, job: Job) -> None:
-        self._job = job
-        self._split = job.lists("bssplit", weighted_sizes)
-        self._range = job.lists("bsrange", _multiples)
-        self._one = job.numbers("bs")
-        for given in job.lists("bssplit", lambda text, _: (text, given_pct(text))).values():
-            if given[1] < 100:
-                job.note("bssplit", f"{given[0]} sums to {given[1]} per cent, which openpts takes for all")
-
-    def of(self, direction: str) -> tuple[BlockSize, ...]:
-        """Block sizes of one direction. Raises JobError."""
-        shares = self._split.get(direction) or self._range.get(direction)
-        shares = shares or {self._one.get(direction, _DEFAULT_BYTES): 1}
+def _sizes(job: Job, directions: Iterable[str]) -> dict[str, tuple[BlockSize, ...]]:
+    """The transfer sizes of each direction: bssplit before bsrange before bs, as in fio. Raises JobError."""
+    split, ranges = job.lists("bssplit", weighted_sizes), job.lists("bsrange", _multiples)
+    one_size = job.numbers("bs")
+    for text, pct in job.lists("bssplit", lambda text, _: (text, given_pct(text))).values():
+        if pct < 100:
+            job.note("bssplit", f"{text} sums to {pct} per cent, which openpts takes for all")
+    found = {}
+    for direction in directions:
+        shares = split.get(direction) or ranges.get(direction)
+        shares = shares or {one_size.get(direction, _DEFAULT_BYTES): 1}
         if len(shares) > _MOST_SIZES:
-            raise self._job.error("bssplit", f"has {len(shares)} sizes, more than {_MOST_SIZES}")
+            raise job.error("bssplit", f"has {len(shares)} sizes, more than {_MOST_SIZES}")
         if not all(shares):
-            raise self._job.error("bs", "has no bytes")
+            raise job.error("bs", "has no bytes")
         if len(shares) == 1:
-            return (BlockSize(next(iter(shares))),)
-        return tuple(BlockSize(block_bytes, weight) for block_bytes, weight in shares.items())
+            shares = dict.fromkeys(shares, BlockSize(0).weight)
+        found[direction] = tuple(BlockSize(block_bytes, weight) for block_bytes, weight in shares.items())
+    return found
 
 
 def _multiples(text: str, kb_base: int) -> dict[int, int]:
@@ -210,14 +206,6 @@ def _number(text: str, what: str, above: float, below: float) -> float:
     return value
 
 
-def _zipf(text: str) -> tuple[Placement, int | None]:
-    return Zipf(_number(text, "the exponent", 0, 1000)), None
-
-
-def _pareto(text: str) -> tuple[Placement, int | None]:
-    return Pareto(_number(text, "the share", 0, 0.5)), None
-
-
 def _zoned(text: str) -> tuple[Placement, int | None]:
     zones = _pairs(text, without=_ALL_PCT)
     if sum(size for _, size in zones) != _ALL_PCT:
@@ -248,8 +236,8 @@ def _pairs(text: str, without: int) -> list[tuple[int, int]]:
 
 
 _DISTRIBUTIONS: Final[dict[str, Callable[[str], tuple[Placement, int | None]]]] = {
-    "zipf": _zipf,
-    "pareto": _pareto,
+    "zipf": lambda text: (Zipf(_number(text, "the exponent", 0, 1000)), None),
+    "pareto": lambda text: (Pareto(_number(text, "the share", 0, 0.5)), None),
     "zoned": _zoned,
     "zoned_abs": _zoned_abs,
 }

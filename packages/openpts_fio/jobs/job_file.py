@@ -6,7 +6,7 @@ that file's lines, found beside the file that names it.
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -26,7 +26,7 @@ from openpts.fields.fio_values import (
     whole_number,
 )
 from openpts.units import MIB, NS_PER_S
-from openpts_fio.jobs.options import BY_WORD, OTHER_ENGINES, Option, OptionHandling
+from openpts_fio.jobs.options import BY_WORD, OTHER_ENGINES, OptionHandling
 
 _MOST_KIB: Final = 256
 _MOST_INCLUDES: Final = 16
@@ -98,8 +98,8 @@ def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
     an option.
     """
     complaints: list[str] = []
-    said = [line for each in _raw_lines(path, (), complaints) if (line := _said(*each)) is not None]
-    return _jobs(path, said, complaints, {**_keywords(), **(values or {})})
+    lines = list(_raw_lines(path, (), complaints))
+    return _jobs(path, lines, complaints, {**_keywords(), **(values or {})})
 
 
 def _keywords() -> dict[str, str]:
@@ -123,8 +123,7 @@ def job_lines(path: Path) -> tuple[str, ...]:
 
 def parse_jobs(lines: Sequence[str], name: str, values: Mapping[str, str]) -> JobFile:
     """The jobs of lines that include no other file. Raises WrittenFileError, as ``read_jobs`` does."""
-    said = (_said(name, number, raw) for number, raw in enumerate(lines, start=1))
-    return _jobs(Path(name), [line for line in said if line is not None], [], values)
+    return _jobs(Path(name), ((name, number, raw) for number, raw in enumerate(lines, 1)), [], values)
 
 
 def flattened(texts: Sequence[str]) -> str:
@@ -137,24 +136,27 @@ def flattened(texts: Sequence[str]) -> str:
     return "".join(blocks)
 
 
-def _jobs(
-    path: Path, lines: "Sequence[_OptionLine]", complaints: list[str], values: Mapping[str, str]
-) -> JobFile:
+_Line = tuple[str, int, str]
+"""File, number and text of a line."""
+
+
+def _jobs(path: Path, lines: Iterable[_Line], complaints: list[str], values: Mapping[str, str]) -> JobFile:
     common: list[GivenOption] = []
     sections: list[tuple[str, list[GivenOption]]] = []
     own: list[GivenOption] | None = None
-    for line in lines:
-        if line.section == _GLOBAL:
+    for file, number, raw in lines:
+        text, place = _uncommented(raw), _place(number, raw)
+        section = _SECTION.match(text)
+        word, equals, value = text.partition("=")
+        if section is not None and section[1].strip() == _GLOBAL:
             own = common
-        elif line.section is not None:
+        elif section is not None:
             own = list(common)
-            sections.append((line.section, own))
-        elif own is None:
-            complaints.append(
-                f"{at(line.path, line.place)}: {line.text!r} is in no section: write [NAME] above it"
-            )
-        else:
-            own.append(line.option())
+            sections.append((section[1].strip(), own))
+        elif text and own is None:
+            complaints.append(f"{at(file, place)}: {text!r} is in no section: write [NAME] above it")
+        elif text and own is not None:
+            own.append(GivenOption(word.strip(), value.strip() if equals else None, file, place))
     if not sections and common:
         sections.append((path.stem, common))
     if not sections and not complaints:
@@ -164,59 +166,33 @@ def _jobs(
     return JobFile(path, tuple(JobSection(name, tuple(options)) for name, options in sections), dict(values))
 
 
-class _OptionLine(Struct, frozen=True):
-    """A line that says something: the name of a section, or an option."""
-
-    text: str
-    section: str | None
-    path: str
-    place: SourcePosition
-
-    @property
-    def is_include(self) -> bool:
-        """Whether the lines of another file stand in its place."""
-        return self.text.split(maxsplit=1)[0] == "include" and "=" not in self.text
-
-    def option(self) -> GivenOption:
-        word, equals, value = self.text.partition("=")
-        return GivenOption(word.strip(), value.strip() if equals else None, self.path, self.place)
+def _uncommented(raw: str) -> str:
+    """What a line says; empty where it is blank or a comment."""
+    return re.split("[;#]", raw, maxsplit=1)[0].strip()
 
 
-def _raw_lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[tuple[str, int, str]]:
-    """File, number and text of each line."""
-    text = read_written(path, _MOST_KIB, "fio job file").decode("utf-8-sig", "replace")
-    for number, raw in enumerate(text.splitlines(), start=1):
-        line = _said(str(path), number, raw)
-        if line is not None and line.is_include:
-            yield from _included(line.text, line, path, above, complaints)
-        else:
+def _place(number: int, raw: str) -> SourcePosition:
+    return SourcePosition(number, len(raw) - len(raw.lstrip()) + 1)
+
+
+def _raw_lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> Iterator[_Line]:
+    """All lines of a file; those of another file in place of an ``include``."""
+    content = read_written(path, _MOST_KIB, "fio job file").decode("utf-8-sig", "replace")
+    for number, raw in enumerate(content.splitlines(), start=1):
+        text = _uncommented(raw)
+        if "=" in text or text.split(maxsplit=1)[:1] != ["include"]:
             yield str(path), number, raw
-
-
-def _said(path: str, number: int, raw: str) -> "_OptionLine | None":
-    """What a line says; None for a blank one, and for a comment."""
-    said = re.split("[;#]", raw, maxsplit=1)[0].strip()
-    if not said:
-        return None
-    section = _SECTION.match(said)
-    place = SourcePosition(number, len(raw) - len(raw.lstrip()) + 1)
-    return _OptionLine(said, section[1].strip() if section else None, path, place)
-
-
-def _included(
-    said: str, line: _OptionLine, path: Path, above: tuple[Path, ...], complaints: list[str]
-) -> Iterator[tuple[str, int, str]]:
-    here = at(line.path, line.place)
-    _, _, name = said.partition(" ")
-    included = path.parent / name.strip()
-    if not name.strip():
-        complaints.append(f"{here}: include names no file")
-    elif path.resolve() in above or len(above) >= _MOST_INCLUDES:
-        complaints.append(f"{here}: {said}: files include each other")
-    elif not included.is_file():
-        complaints.append(f"{here}: {said}: {included} doesn't exist")
-    else:
-        yield from _raw_lines(included, (*above, path.resolve()), complaints)
+            continue
+        here, name = at(str(path), _place(number, raw)), text.removeprefix("include").strip()
+        included = path.parent / name
+        if not name:
+            complaints.append(f"{here}: include names no file")
+        elif path.resolve() in above or len(above) >= _MOST_INCLUDES:
+            complaints.append(f"{here}: {text}: files include each other")
+        elif not included.is_file():
+            complaints.append(f"{here}: {text}: {included} doesn't exist")
+        else:
+            yield from _raw_lines(included, (*above, path.resolve()), complaints)
 
 
 _Value = TypeVar("_Value")
@@ -266,17 +242,14 @@ class Job:
 
     def _refuse(self) -> None:
         """What was given last decides: a job can turn off what [global] asks for."""
-        for name in list(self._given):
-            option, given = BY_WORD[name], self._given[name][-1]
+        for name, all_given in self._given.items():
+            option, given = BY_WORD[name], all_given[-1]
             if option.treatment is not OptionHandling.REFUSED:
                 continue
-            self._refuse_one(option, given)
-
-    def _refuse_one(self, option: Option, given: GivenOption) -> None:
-        if (given.value or "1") in option.harmless:
-            self.ignored.append(f"{given.position}: {given}: does nothing")
-        else:
-            self.problems.append(given.complaint(option.says))
+            if (given.value or "1") in option.harmless:
+                self.ignored.append(f"{given.position}: {given}: does nothing")
+            else:
+                self.problems.append(given.complaint(option.says))
 
     def given(self, name: str) -> GivenOption | None:
         """The option as it was given last; None where it was not."""

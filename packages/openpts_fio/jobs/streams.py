@@ -129,14 +129,9 @@ class StreamEnd(Struct, frozen=True):
 
     def rules(self) -> tuple[Duration | ByteAmount | IoCount, ...]:
         """All that may end it."""
-        found: list[Duration | ByteAmount | IoCount] = []
-        if self.duration_ns is not None:
-            found.append(Duration(self.duration_ns))
-        if self.amount_bytes is not None:
-            found.append(ByteAmount(self.amount_bytes))
-        if self.ios is not None:
-            found.append(IoCount(self.ios))
-        return tuple(found)
+        time = () if self.duration_ns is None else (Duration(self.duration_ns),)
+        amount = () if self.amount_bytes is None else (ByteAmount(self.amount_bytes),)
+        return (*time, *amount, *(() if self.ios is None else (IoCount(self.ios),)))
 
 
 def ending_of(job: Job, directions: Sequence[Direction], part: ThreadsRange) -> StreamEnd:

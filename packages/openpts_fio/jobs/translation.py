@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-import msgspec
 from msgspec.structs import replace
 
 from openpts.config_files.written_file import WrittenFileError
@@ -109,7 +108,9 @@ def _steps(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[Step]:
     steady = _steady(group)
     if steady is not None:
         ramp_ns += _same(group, "steadystate_ramp_time")
-    _refuse_several_flows(group)
+    flowing = [job for job in group if job.number("flow", 0)]
+    if len({job.number("flow_id", 0) for job in flowing}) > 1:
+        raise flowing[-1].error("flow_id", "is not the same in all jobs side by side that have a flow")
     stop, streams = _ended(named, ramp_ns, steady)
     if ramp_ns and any(one.ending.amount_bytes or one.ending.ios for one in named):
         group[0].note("ramp_time", "an amount counts from the end of the ramp-up")
@@ -125,7 +126,7 @@ def _named(found: Sequence[JobStream]) -> list[JobStream]:
         name = one.stream.name
         seen[name] += 1
         unlike = name if seen[name] == 1 else f"{name}#{seen[name]}"
-        named.append(replace(one, stream=msgspec.structs.replace(one.stream, name=unlike)))
+        named.append(replace(one, stream=replace(one.stream, name=unlike)))
     return named
 
 
@@ -144,13 +145,6 @@ def _ramp_ns(group: Sequence[Job]) -> int:
     if ramp_ns and len(ends_ns) > 1:
         group[0].note("ramp_time", "begins with the step, and not with each job that has a startdelay")
     return ramp_ns
-
-
-def _refuse_several_flows(group: Sequence[Job]) -> None:
-    """Raises JobError where jobs share in flows apart from each other: a step has one."""
-    sharing = [job for job in group if job.number("flow", 0)]
-    if len({job.number("flow_id", 0) for job in sharing}) > 1:
-        raise sharing[-1].error("flow_id", "is not the same in all jobs side by side that have a flow")
 
 
 def _same(group: Sequence[Job], name: str) -> int:
@@ -192,7 +186,7 @@ def _ended(
     if len(found) == 1:
         late_ns = max(0, first.stream.delay_ns - ramp_ns)
         return _first_of((*own, *first.ending.later(late_ns).rules())), (first.stream,)
-    streams = tuple(msgspec.structs.replace(one.stream, stop=_first_of(one.ending.rules())) for one in found)
+    streams = tuple(replace(one.stream, stop=_first_of(one.ending.rules())) for one in found)
     return (STREAMS_END if steady is None else steady), streams
 
 
@@ -212,24 +206,21 @@ def _reading_back(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[
         stimulus = one.stream.stimulus
         if stimulus.operations.read or stimulus.random_pct or not _is_whole(one):
             raise verified[0].error("verify", "of anything but the whole of a sequence that is written")
-    if writers and verified[0].flag("do_verify", default=True):
-        readers = tuple(
-            msgspec.structs.replace(
-                one.stream,
-                stimulus=msgspec.structs.replace(one.stream.stimulus, operations=OperationWeights(read=1)),
-                delay_ns=0,
-            )
-            for one in writers
+    if not writers or not verified[0].flag("do_verify", default=True):
+        return
+    readers = [
+        replace(
+            one.stream,
+            stimulus=replace(one.stream.stimulus, operations=OperationWeights(read=1)),
+            delay_ns=0,
+            stop=ByteAmount(one.pass_bytes),
         )
-        amounts = [one.pass_bytes for one in writers]
-        if len(readers) == 1:
-            yield Step(readers, ByteAmount(amounts[0]))
-        else:
-            stopped = (
-                msgspec.structs.replace(reader, stop=ByteAmount(amount))
-                for reader, amount in zip(readers, amounts, strict=True)
-            )
-            yield Step(tuple(stopped), STREAMS_END)
+        for one in writers
+    ]
+    if len(readers) == 1:
+        yield Step((replace(readers[0], stop=None),), ByteAmount(writers[0].pass_bytes))
+    else:
+        yield Step(tuple(readers), STREAMS_END)
 
 
 def _is_whole(one: JobStream) -> bool:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any, Final
 
 from msgspec import Struct
@@ -14,9 +15,9 @@ from openpts.procedures.kit.header import demand_text
 from openpts.procedures.kit.steps import IOPS, IOS, LONGEST, MEAN, THROUGHPUT
 from openpts.units import NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Interval, Measured, Sample
-from openpts.vocabulary.stimulus import ActiveRange, Step, Stream
+from openpts.vocabulary.stimulus import Step, Stream
 from openpts_fio.workload import WorkloadConditions
-from openpts_fio.workload.job import ALL_STREAMS, FioJob, by_name, parts_named, stream_names
+from openpts_fio.workload.job import ALL_STREAMS, FioJob, by_name, names_of, parts_named, stream_names
 from openpts_fio.workload.steps import translation_of
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
@@ -123,25 +124,22 @@ def stream_blocks(
 
 def _streams_table(table_id: str, found: Sequence[StreamTimes]) -> Table:
     head: Col[StreamTimes] = Col("Stream", lambda one: Cell(one.stream), align="left", width=1.5)
+    times_of = attrgetter("times")
     return table(
         table_id,
         "Rates and response times (ms) of the streams",
         head,
         [
             Col("Operation", lambda one: Cell(one.operation), align="left", width=0.8),
-            *(metric.column(_times) for metric in (IOS, IOPS, THROUGHPUT, replace(MEAN, label="Average"))),
+            *(metric.column(times_of) for metric in (IOS, IOPS, THROUGHPUT, replace(MEAN, label="Average"))),
             Col("99 %", lambda one: percentile_cell(one.times, 2)),
             Col("99.9 %", lambda one: percentile_cell(one.times, 3)),
             Col("99.99 %", lambda one: percentile_cell(one.times, 4)),
-            replace(LONGEST, label="Maximum").column(_times),
+            replace(LONGEST, label="Maximum").column(times_of),
         ],
         found,
         note="A percentile of N nines needs 10^N I/Os.",
     )
-
-
-def _times(one: StreamTimes) -> ResponseTimes:
-    return one.times
 
 
 def _levels(found: Sequence[StreamTimes]) -> tuple[float, ...]:
@@ -220,40 +218,32 @@ def _steps_table(table_id: str, steps: Iterable[Step]) -> Table:
             Col(
                 "Demand", lambda one: Cell(demand_text(one[1].stimulus.tc, one[1].stimulus.qd)), align="left"
             ),
-            Col("Range (%)", lambda one: Cell(_range_text(one[1].stimulus.active_range))),
+            Col(
+                "Range (%)",
+                lambda one: Cell("{0.start_pct:.3g} to {0.end_pct:.3g}".format(one[1].stimulus.active_range)),
+            ),
             Col("Starts after (s)", lambda one: cells.number(one[1].delay_ns / NS_PER_S, 1), width=0.8),
         ],
         numbered,
     )
 
 
-def _range_text(covered: ActiveRange) -> str:
-    return f"{covered.start_pct:.3g} to {covered.end_pct:.3g}"
-
-
 def host_verdicts(sample: Sample) -> tuple[Verdict, ...]:
     """A sentence for each way in which the host, and not the drive, limited the step."""
-    found = []
-    for number, late in late_streams(sample):
-        share = cells.fixed(100 * late.late_share, 2)
-        label = _labels_of(sample)[number]
-        found.append(
-            f"{label}: the host submitted {share} % of the planned I/Os more than "
-            f"{late.bound_ns / NS_PER_US:,.0f} µs late. Its latencies are not the drive's alone."
-        )
+    labels = names_of(sample.step)
+    found = [
+        f"{labels[number]}: the host submitted {cells.fixed(100 * late.late_share, 2)} % of the planned I/Os "
+        f"more than {late.bound_ns / NS_PER_US:,.0f} µs late. Its latencies are not the drive's alone."
+        for number, late in late_streams(sample)
+    ]
     if processors_full(sample):
         found.append("No processor time was left on the host: a faster host may show more IOPS.")
     return tuple(Verdict(text, "fail") for text in found)
 
 
-def _labels_of(sample: Sample) -> tuple[str, ...]:
-    """The names of the streams; their numbers from 1 where they have none."""
-    return tuple(stream.name or f"stream {n}" for n, stream in enumerate(sample.step.streams, start=1))
-
-
 def stream_course(name: PlotName, sample: Sample) -> tuple[Block, ...]:
     """IOPS in each interval, a line for each stream, with the values plotted."""
-    labels = _labels_of(sample)
+    labels = names_of(sample.step)
     whole = [one for one in sample.intervals if 2 * one.elapsed_ns >= sample.interval_ns]
     if len(whole) < 2:
         return ()
@@ -268,7 +258,7 @@ def stream_course(name: PlotName, sample: Sample) -> tuple[Block, ...]:
         head,
         [(Column(label), number) for number, label in enumerate(labels)],
         whole,
-        cell=lambda one, number: cells.number(_figures(one.streams[number] if one.streams else one).iops, 1),
+        cell=lambda one, number: cells.number(_iops(one.streams[number] if one.streams else one), 1),
         printed=False,
     )
     plot = Plot(
@@ -281,5 +271,5 @@ def stream_course(name: PlotName, sample: Sample) -> tuple[Block, ...]:
     return plot.over(name, shown), shown
 
 
-def _figures(measured: Measured) -> Figures:
-    return Figures.of(counted(measured), measured.elapsed_ns)
+def _iops(measured: Measured) -> float:
+    return Figures.of(counted(measured), measured.elapsed_ns).iops

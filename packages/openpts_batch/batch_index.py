@@ -22,43 +22,33 @@ from openpts.record.writer import DATABASE_NAME
 from openpts.report.sources import read_for_report
 from openpts.run_folder_files import write_files
 from openpts.units import format_count
+from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.verdict import SteadyState
 from openpts_pages.html import TEMPLATES
 
 
 class IndexRow(Struct, frozen=True):
-    """One run of the page. ``figures`` are names, texts and notes; ``links`` labels with paths."""
+    """One run of the page, as far as it has a record; ``manifest`` is None where it has none.
 
-    title: str
-    source: str
-    state: RunState
-    reason: str
+    ``figures`` are names, texts and notes; ``links`` labels with paths.
+    """
+
+    manifest: Manifest | None = None
     steady: tuple[str, ...] = ()
     figures: tuple[tuple[str, str, str], ...] = ()
     standing: str = ""
     deviations: tuple[str, ...] = ()
+    title: str = ""
+    source: str = ""
+    state: RunState = RunState.WAITING
+    reason: str = ""
     links: tuple[tuple[str, str], ...] = ()
-
-
-class Found(Struct, frozen=True):
-    """What the page has of a record."""
-
-    manifest: Manifest
-    steady: tuple[str, ...]
-    figures: tuple[tuple[str, str, str], ...]
-    standing: str
-    deviations: tuple[str, ...]
 
 
 def write_batch_index(folder: Path, batch: Batch) -> Path:
     """Write index.html beside batch.json, from the records in the folder. Raises RecordError."""
     batch = in_visible_lines(batch, Batch)
-    records = [_found_of_entry(folder, entry) for entry in batch.entries]
-    rows = [
-        _index_row(*_words(entry, batch), entry, record)
-        for entry, record in zip(batch.entries, records, strict=True)
-    ]
-    mark, rows = _common_mark(rows, records)
+    mark, rows = _common_mark([_row(folder, entry, batch) for entry in batch.entries])
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -66,7 +56,7 @@ def write_batch_index(folder: Path, batch: Batch) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    of_kind = _of_drives(batch, rows) if batch.suite is None else _of_suite(batch, batch.suite, records)
+    of_kind = _of_drives(batch, rows) if batch.suite is None else _of_suite(batch, batch.suite, rows)
     page = environment.get_template("batch.html.j2").render(
         mark=mark,
         rows=rows,
@@ -81,12 +71,12 @@ def write_batch_index(folder: Path, batch: Batch) -> Path:
     return folder / INDEX_NAME
 
 
-def _of_suite(batch: Batch, suite: Suite, records: Sequence[Found | None]) -> dict[str, object]:
+def _of_suite(batch: Batch, suite: Suite, rows: Sequence[IndexRow]) -> dict[str, object]:
     """What the page says of several tests on one drive."""
     return {
         "title": f"openpts suite on {suite.target}",
         "heading": f"{suite.revision} suite on {suite.target}",
-        "drive": _drive_text(records),
+        "drive": _drive_text(rows),
         "of_each": "Test",
         "counts": "",
         "not_well": (),
@@ -114,40 +104,49 @@ def _of_drives(batch: Batch, rows: Sequence[IndexRow]) -> dict[str, object]:
     }
 
 
-def _words(entry: BatchEntry, batch: Batch) -> tuple[str, str]:
+def _row(folder: Path, entry: BatchEntry, batch: Batch) -> IndexRow:
     """Of a suite test and source; else drive, and target, slot, and drives beside it that were under load."""
-    request = entry.request
+    found, request = _recorded(folder, entry), entry.request
     if batch.suite is not None:
-        return _title(entry.test), procedure_of(entry.test).source
-    drive = " ".join(filter(None, (request.model, request.serial)))
-    beside = " and ".join(dict.fromkeys(one.slot for one in entry.neighbors))
-    where = (
-        request.target,
-        f"slot {entry.slot}" if entry.slot else "",
-        f"under load beside it: slot {beside}" if beside else "",
+        title, source = _title(entry.test), procedure_of(entry.test).source
+    else:
+        drive = " ".join(filter(None, (request.model, request.serial)))
+        beside = " and ".join(dict.fromkeys(one.slot for one in entry.neighbors))
+        where = (
+            request.target,
+            f"slot {entry.slot}" if entry.slot else "",
+            f"under load beside it: slot {beside}" if beside else "",
+        )
+        title, source = drive or request.target or entry.folder, ", ".join(filter(None, where))
+    return replace(
+        found,
+        title=title,
+        source=source,
+        state=entry.state,
+        reason="; ".join(filter(None, (entry.reason, entry.report_reason))),
+        links=tuple((name, f"{entry.folder}/{name}") for name in entry.reports if found.manifest),
     )
-    return drive or request.target or entry.folder, ", ".join(filter(None, where))
 
 
 def _title(test: str) -> str:
     return PROCEDURES[test].title if test in PROCEDURES else test
 
 
-def _common_mark(rows: list[IndexRow], records: Sequence[Found | None]) -> tuple[str, list[IndexRow]]:
+def _common_mark(rows: list[IndexRow]) -> tuple[str, list[IndexRow]]:
     """What all that ran are not, once at the head; each row keeps what is its own."""
-    standings = {record.standing for record in records if record is not None}
+    standings = {row.standing for row in rows if row.manifest is not None}
     if len(standings) == 1:
         return standings.pop(), [replace(row, standing="") for row in rows]
-    marks = {simulation_mark(record.manifest.target) for record in records if record is not None}
+    marks = {simulation_mark(row.manifest.target) for row in rows if row.manifest is not None}
     if len(marks) != 1 or not (mark := marks.pop()):
         return "", rows
     return mark, [replace(row, standing=row.standing.removesuffix(mark).rstrip(", ")) for row in rows]
 
 
-def _found_of_entry(folder: Path, entry: BatchEntry) -> Found | None:
-    """None for a test that never had a record, or whose record is still being written."""
+def _recorded(folder: Path, entry: BatchEntry) -> IndexRow:
+    """Empty for a test that never had a record, or whose record is still being written."""
     if not entry.state.has_ended:
-        return None
+        return IndexRow()
     run_folder = folder / entry.folder
     written = []
     for name in (DATABASE_NAME, f"{DATABASE_NAME}-wal"):
@@ -155,39 +154,21 @@ def _found_of_entry(folder: Path, entry: BatchEntry) -> Found | None:
             stat = (run_folder / name).stat()
             written.append((name, stat.st_ino, stat.st_mtime_ns, stat.st_size))
     try:
-        return _found(run_folder.absolute(), tuple(written))
+        return _read(run_folder.absolute(), tuple(written))
     except RecordError:
-        return None
+        return IndexRow()
 
 
 @cache
-def _found(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> Found:
+def _read(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> IndexRow:
     """Read once while the record stays as it was written: each change of a batch makes the page again."""
     run = read_for_report(folder)
-    return Found(
+    return IndexRow(
         manifest=run.manifest,
         steady=tuple(_steady_lines(run)),
         figures=tuple(_figures(run)),
         standing=red_line_of(run),
         deviations=tuple(f"{one.rule_id}: required {one.required}; used {one.used}" for one in run.ledger),
-    )
-
-
-def _index_row(title: str, source: str, entry: BatchEntry, record: Found | None) -> IndexRow:
-    """The row of a run that has these words in its first column."""
-    reason = "; ".join(word for word in (entry.reason, entry.report_reason) if word)
-    if record is None:
-        return IndexRow(title, source, entry.state, reason)
-    return IndexRow(
-        title=title,
-        source=source,
-        state=entry.state,
-        reason=reason,
-        steady=record.steady,
-        figures=record.figures,
-        standing=record.standing,
-        deviations=record.deviations,
-        links=tuple((name, f"{entry.folder}/{name}") for name in entry.reports),
     )
 
 
@@ -200,22 +181,16 @@ def _figures(run: Run) -> Iterator[tuple[str, str, str]]:
             yield one.label, text, cell.note
 
 
-def _steady_lines(run: Run) -> list[str]:
-    lines = []
+def _steady_lines(run: Run) -> Iterator[str]:
+    conditions = run.manifest.conditions
     for cycle in run.manifest.cycles:
-        outcome = cycle.outcome
-        conditions = run.manifest.conditions
-        looked_for = conditions.steady_state is not SteadyState.NONE
-        text = reached_text(outcome, conditions) if looked_for else "not looked for"
-        lines.append(f"{cycle.title}: {text}" if cycle.title else text)
-    return lines
+        text = "not looked for"
+        if conditions.steady_state is not SteadyState.NONE:
+            text = reached_text(cycle.outcome, conditions)
+        yield f"{cycle.title}: {text}" if cycle.title else text
 
 
-def _drive_text(records: Sequence[Found | None]) -> str:
+def _drive_text(rows: Sequence[IndexRow]) -> str:
     """Model and serial number as the first record has them."""
-    for record in records:
-        if record is not None:
-            dut = record.manifest.dut
-            words = [dut[key].value for key in ("model", "serial") if key in dut]
-            return ", serial number ".join(word for word in words if word)
-    return ""
+    dut = next((row.manifest.dut for row in rows if row.manifest is not None), {})
+    return ", serial number ".join(filter(None, (fact_of(dut, key) for key in ("model", "serial"))))

@@ -14,7 +14,6 @@ import click
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
-from msgspec.structs import replace as changed
 
 from openpts.cli.consent_options import consent_of, popped
 from openpts.cli.detach import begun
@@ -67,10 +66,6 @@ _ENDS: Final = (RunFailedError, LimitError, NotSteadyError, NoVerdictError)
 """How a test may end after its run, what counts most first."""
 
 
-def _no_judge(_folder: Path) -> None:
-    """Judge of a suite without limits: there is nothing to judge."""
-
-
 class SuitePart(Struct, frozen=True):
     """A test and the order for its run; the run folder is inside that of the suite."""
 
@@ -95,7 +90,7 @@ class InTurn(Executor):
     """
 
     parts: Sequence[SuitePart]
-    judge: Callable[[Path], None] = _no_judge
+    judge: Callable[[Path], object] = lambda _: None
     listeners: Callable[[RunSettings], Sequence[Listener]] = lambda _: ()
     _kept: ExitStack = field(default_factory=ExitStack)
 
@@ -139,7 +134,7 @@ class InTurn(Executor):
             if not is_complete(folder):  # or killed before it was judged
                 self._kept.enter_context(drive_kept(part.settings.target))
                 run_id = None if part.settings.resumes else entry.request.run_id or None
-                settings = changed(part.settings, folder=folder, run_id=run_id)
+                settings = replace(part.settings, folder=folder, run_id=run_id)
                 run_test(part.test, settings, [self._heard_of(index), *self.listeners(settings)])
             driver_of(part.test).end(folder)
             self.judge(folder)
@@ -164,7 +159,7 @@ class InTurn(Executor):
 def _after_the_first(part: SuitePart) -> SuitePart:
     """A scratch file now holds what the test before wrote: the consent to lose that was given by running."""
     consent = dataclasses.replace(part.settings.consent, overwrite_file=True)
-    return changed(part, settings=changed(part.settings, consent=consent))
+    return replace(part, settings=replace(part.settings, consent=consent))
 
 
 def is_complete(folder: Path) -> bool:
@@ -289,13 +284,18 @@ def _with_seed(settings: RunSettings) -> RunSettings:
 def _carry_out(
     folder: Path, suite: Batch, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool, no_report: bool
 ) -> None:
-    index, begins = folder / INDEX_NAME, _tells_that_it_began(folder)
+    index = folder / INDEX_NAME
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, RunStarted):
+            begun(folder)
+
     running = InTurn(
         folder=folder,
         batch=suite,
         parts=parts,
         report=None if no_report else documents_on,
-        listeners=lambda settings: (begins, *([StopOnFail()] if settings.stop_on_fail else ())),
+        listeners=lambda settings: (on_event, *([StopOnFail()] if settings.stop_on_fail else ())),
         judge=lambda run_folder: end_judged(run_folder, None),
     )
     try:
@@ -309,14 +309,6 @@ def _carry_out(
     if as_json:
         print_document(BatchDocument.of(running.batch, folder=str(folder)))
     click.echo(f"index: {index}", file=stream)
-
-
-def _tells_that_it_began(folder: Path) -> Listener:
-    def on_event(event: Event) -> None:
-        if isinstance(event, RunStarted):
-            begun(folder)
-
-    return on_event
 
 
 def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:

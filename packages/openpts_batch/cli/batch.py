@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace as changed
 
 from openpts.cli.consent_options import popped
@@ -87,33 +86,28 @@ class BatchDocument(Document, frozen=True, kw_only=True, tag="openpts.batch/1"):
     report_reason: str | None
 
 
-class BatchArgs(Struct, frozen=True):
-    """What was asked for beside the test: which drives, how they start, what is printed."""
-
-    targets: tuple[str, ...]
-    drives: str | None
-    stagger_s: float
-    at_most: int | None
-    as_json: bool
-    no_report: bool
-
-
-def run_asked(test: Procedure, options: dict[str, Any], limits: RunLimits | None, **asked: Any) -> None:
-    """The same, from what was typed: the fields of ``BatchArgs``."""
-    run_several(test, BatchArgs(**asked), options, limits)
-
-
-def run_several(test: Procedure, args: BatchArgs, options: dict[str, Any], limits: RunLimits | None) -> None:
+def run_asked(
+    test: Procedure,
+    options: dict[str, Any],
+    limits: RunLimits | None,
+    *,
+    targets: tuple[str, ...],
+    drives: str | None,
+    stagger_s: float,
+    at_most: int | None,
+    as_json: bool,
+    no_report: bool,
+) -> None:
     """Run the test on several drives, each a run of its own in a folder of the batch's.
 
     Raises RefusedBatchError before anything has started, and at the end the error of the drives that failed.
     """
-    stream, roots = log_stream(as_json=args.as_json), SystemRoots()
+    stream, roots = log_stream(as_json=as_json), SystemRoots()
     test_words = (test.name, *own_words(test, options, _OF_THE_BATCH))
     if options.get("run_id") is not None:
         raise UsageError("--run-id is for a single drive: each run has an ID of its own")
     agreed = popped(options)
-    chosen = _chosen(named_drives(args.targets, args.drives, roots), agreed, roots, stream)
+    chosen = _chosen(named_drives(targets, drives, roots), agreed, roots, stream)
     choices = choices_of(test, options)
     for one in chosen:
         settings = settings_of(one.name, choices, Consent(), **options)
@@ -122,15 +116,15 @@ def run_several(test: Procedure, args: BatchArgs, options: dict[str, Any], limit
         settings.requested_conditions(test)
     batch = new_batch(
         [one.request(test_words) for one in chosen],
-        at_most=args.at_most,
-        stagger_s=args.stagger_s,
+        at_most=at_most,
+        stagger_s=stagger_s,
         command_line=sys.argv[1:],
     )
     out: Path | None = options["out"]
     folder = out or Path("openpts-runs") / f"batch-{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{test.name}"
     RunWriter.check_free(folder)
     runner = SideBySide(folder=folder, batch=batch, tune=settings.scenario if settings.tune else None)
-    _carry_out(runner, stream, as_json=args.as_json, no_report=args.no_report)
+    _carry_out(runner, stream, as_json=as_json, no_report=no_report)
 
 
 def _chosen(
@@ -279,13 +273,10 @@ def _what_is_left(
         request = changed(before, target=one.name)
         entries[index] = changed(entries[index], request=request, state=RunState.WAITING)
     batch = changed(batch, entries=tuple(entries), ended_at=None)
-    return SideBySide(folder=folder, batch=batch, resume_words=words_to_resume(agreed, accepted))
-
-
-def words_to_resume(agreed: Mapping[str, Any], accepted: Mapping[str, bool]) -> tuple[str, ...]:
-    """The options that each run that continues gets."""
-    given = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
-    return tuple(f"--{name.replace('_', '-')}" for name, said in given.items() if said)
+    # the options that each run that continues gets
+    agreed_to = {**accepted, **{name: agreed[name] for name in ("erase_signatures", "overwrite_file")}}
+    resume_words = tuple(f"--{name.replace('_', '-')}" for name, said in agreed_to.items() if said)
+    return SideBySide(folder=folder, batch=batch, resume_words=resume_words)
 
 
 def _where_now(entry: BatchEntry, roots: SystemRoots) -> str | None:

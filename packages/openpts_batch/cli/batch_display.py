@@ -112,11 +112,6 @@ class DriveRow(Struct):
             self.iops, self.bytes_per_s = line.iops, line.bytes_per_s
 
     @property
-    def name(self) -> str:
-        """The folder."""
-        return self.entry.folder
-
-    @property
     def done(self) -> str:
         """The share of the longest plan's steps; empty before the run has a plan."""
         if self.entry.state is RunState.COMPLETE:
@@ -175,7 +170,7 @@ class BatchDisplay(Struct):
             if self.is_drawn and not isinstance(event.event, lines.HostLimitedLine):
                 text = ""
         if text:
-            self.say(f"[{clock_text(elapsed_s)}] {row.name}: {text}")
+            self.say(f"[{clock_text(elapsed_s)}] {row.entry.folder}: {text}")
 
     def drawn(self, width: int, height: int) -> RenderableType:
         """The table, how many entries are in which state, and the panel of a run of this process."""

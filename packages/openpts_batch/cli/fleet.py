@@ -249,8 +249,9 @@ def fetch(
     """
     from openpts_batch.cli.fleet_fetch import fetched  # noqa: PLC0415 hosts need none of it
 
-    backend, known = backend_of(fleet_file), read_fleet(fleet_file)
-    return fetched(backend, known, [str(run_id) for run_id in run_ids], out, wait=wait, as_json=as_json)
+    return fetched(
+        backend_of(fleet_file), [str(run_id) for run_id in run_ids], out, wait=wait, as_json=as_json
+    )
 
 
 def _show(runs: Sequence[Observation], *, as_json: bool, failure: FleetError | None = None) -> None:

@@ -201,9 +201,7 @@ class FleetFetched(Document, frozen=True, kw_only=True, tag="openpts.fleet-fetch
     failures: tuple[str, ...]
 
 
-def fetched(
-    backend: SlurmBackend, fleet: Fleet, run_ids: Sequence[str], out: Path, *, wait: bool, as_json: bool
-) -> int:
+def fetched(backend: SlurmBackend, run_ids: Sequence[str], out: Path, *, wait: bool, as_json: bool) -> int:
     """Fetch the folders of runs, or without any those of all that have ended, and print where they are.
 
     One that can't be fetched holds up no other. The exit code: that of a FleetError if there was one.
@@ -213,7 +211,7 @@ def fetched(
     failed: list[str] = []
     for one in seen:
         try:
-            done.append(fetch(fleet, one, out))
+            done.append(fetch(backend.fleet, one, out))
         except FleetError as error:
             failed.append(str(error))
             if not as_json:

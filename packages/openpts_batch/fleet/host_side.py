@@ -276,7 +276,7 @@ class HostSide(Struct, frozen=True):
         start = Start(job=job, boot_id=boot_id(self.roots), at=now())
         journal.write(run_id, RunNote(request=request, starts=(*note.starts, start)))
         try:
-            drive, folder = self.checked_drive(request), journal.folder_of(run_id)
+            drive, folder = self._checked_drive(request), journal.folder_of(run_id)
             ours = self._both(request, drive)
             if resume_words is not None:
                 carry_out(["resume", str(folder), "--target", drive.target, *ours, *resume_words])
@@ -299,7 +299,7 @@ class HostSide(Struct, frozen=True):
         assert found is not None  # noqa: S101 it was locked
         return found
 
-    def checked_drive(self, request: RunRequest) -> "FleetDrive":
+    def _checked_drive(self, request: RunRequest) -> "FleetDrive":
         """The drive that the request means. Raises RefusedError, TargetError and UsageError."""
         if request.slot is None:
             raise UsageError(f"run {request.run_id} names no slot")
@@ -333,7 +333,7 @@ class HostSide(Struct, frozen=True):
         """What is in a slot now; None if nothing is."""
         target = self.host.slots[name].target
         is_empty = target.startswith("/") and not Path(target).exists()
-        return None if is_empty else drive_at(target, self.roots)
+        return None if is_empty else FleetDrive.at(target, self.roots)
 
     def slots(self) -> dict[str, str | None]:
         """The serial number of what is in each slot; None where nothing is, empty where it has none."""
@@ -383,16 +383,16 @@ class FleetDrive(Struct, frozen=True):
     model: str | None
     is_block: bool
 
+    @classmethod
+    def at(cls, target: str, roots: SystemRoots) -> "FleetDrive":
+        """What a target names now; a link is followed once: what is checked is what is written to.
 
-def drive_at(target: str, roots: SystemRoots) -> FleetDrive:
-    """What a target names now; a link is followed once, so that what is checked is what is written to.
-
-    Raises TargetError if there is no such drive.
-    """
-    if names_simulated(target) or target.startswith(_FILE):
-        return FleetDrive(target, None, None, is_block=False)
-    device = BlockDevice.of_node(Path(target), roots)
-    return FleetDrive(str(device.node), serial_number(device).value, model(device).value, is_block=True)
+        Raises TargetError if there is no such drive.
+        """
+        if names_simulated(target) or target.startswith(_FILE):
+            return cls(target, None, None, is_block=False)
+        device = BlockDevice.of_node(Path(target), roots)
+        return cls(str(device.node), serial_number(device).value, model(device).value, is_block=True)
 
 
 def _may_begin(found: Observation | None, note: RunNote | None, *, again: bool) -> bool:

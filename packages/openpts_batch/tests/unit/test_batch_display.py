@@ -243,9 +243,11 @@ def test_of_a_suite_the_tests_are_seen_and_what_the_running_one_does(golden) -> 
 def test_options_of_the_test_go_on_and_those_of_the_batch_do_not(words, targets, own, monkeypatch) -> None:
     found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
 
-    def note(test: Procedure, asked: batch.BatchArgs, options: dict[str, Any], _limits: Path | None) -> None:
-        found.append((asked.targets, own_words(test, options, batch._OF_THE_BATCH)))
+    def note(
+        test: Procedure, options: dict[str, Any], _limits: Path | None, *, targets: tuple[str, ...], **_: Any
+    ) -> None:
+        found.append((targets, own_words(test, options, batch._OF_THE_BATCH)))
 
-    monkeypatch.setattr(batch, "run_several", note)
+    monkeypatch.setattr(batch, "run_asked", note)
     run.main(list(words), standalone_mode=False)
     assert found == [(targets, own)]

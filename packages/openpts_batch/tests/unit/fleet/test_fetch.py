@@ -15,10 +15,9 @@ import pytest
 from openpts.errors import FleetError, RecordError
 from openpts.programs import Reply, run_program
 from openpts.record.manifest import RunState
-from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.cli import fleet_fetch
 from openpts_batch.cli.fleet_fetch import MARK, fetch, fetched, in_the_way
-from openpts_batch.fleet.configuration import Fleet, HostState, Observation, parse_fleet
+from openpts_batch.fleet.configuration import Fleet, Observation, parse_fleet
 
 DONE = Observation("a", RunState.COMPLETE, "h1", folder="/runs/a")
 OTHER = Observation("b", RunState.RUNNING, "h1", folder="/runs/b")
@@ -61,25 +60,15 @@ class Reported:
     """A backend that has seen these runs, one list after the other."""
 
     lists: list[Sequence[Observation]]
+    fleet: Fleet
     asked: int = field(default=0)
-
-    def submit(
-        self, request: RunRequest, *, again: bool = False, resume_words: Sequence[str] = ()
-    ) -> Observation:
-        raise NotImplementedError
 
     def observe(self, run_id: str, *, ask_host: bool = False) -> Observation:
         return Observation(run_id, RunState.UNKNOWN, None, "no host has begun it")
 
-    def cancel(self, run_id: str) -> Observation:
-        raise NotImplementedError
-
     def list(self) -> Sequence[Observation]:
         self.asked += 1
         return self.lists[min(self.asked, len(self.lists)) - 1]
-
-    def hosts(self) -> Sequence[HostState]:
-        raise NotImplementedError
 
 
 @pytest.fixture
@@ -97,9 +86,9 @@ def here(tmp_path) -> Path:
 
 
 def test_waiting_ends_with_the_last_run_on_the_host(fleet, here, capsys) -> None:
-    backend = Reported([[DONE, OTHER], [DONE, OTHER], [DONE]])
+    backend = Reported([[DONE, OTHER], [DONE, OTHER], [DONE]], fleet)
     with patch.object(fleet_fetch, "_POLL_S", 0.0):
-        fetched(backend, fleet, ["a"], here, wait=True, as_json=False)
+        fetched(backend, ["a"], here, wait=True, as_json=False)
     assert backend.asked == 3
     captured = capsys.readouterr()
     assert captured.out == f"{here}/a  was there, from h1\n"
@@ -108,19 +97,19 @@ def test_waiting_ends_with_the_last_run_on_the_host(fleet, here, capsys) -> None
 
 def test_without_waiting_it_ends_at_once(fleet, here) -> None:
     with pytest.raises(FleetError, match=r"measures for b.*give --wait"):
-        fetched(Reported([[DONE, OTHER]]), fleet, ["a"], here, wait=False, as_json=False)
+        fetched(Reported([[DONE, OTHER]], fleet), ["a"], here, wait=False, as_json=False)
     with pytest.raises(FleetError, match="run x has no folder to fetch: no host has begun it"):
-        fetched(Reported([[DONE]]), fleet, ["x"], here, wait=True, as_json=False)
+        fetched(Reported([[DONE]], fleet), ["x"], here, wait=True, as_json=False)
 
 
 def test_all_that_have_ended_are_fetched_from_idle_hosts(fleet, here, capsys) -> None:
-    fetched(Reported([[DONE, ELSEWHERE]]), fleet, [], here, wait=False, as_json=False)
+    fetched(Reported([[DONE, ELSEWHERE]], fleet), [], here, wait=False, as_json=False)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == (
         f"{here}/a  was there, from h1\n",
         "h2 measures: its runs are left there\n",
     )
-    fetched(Reported([[]]), fleet, [], here, wait=False, as_json=False)
+    fetched(Reported([[]], fleet), [], here, wait=False, as_json=False)
     assert capsys.readouterr().out == "no runs have ended\n"
 
 

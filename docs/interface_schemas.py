@@ -37,7 +37,8 @@ from openpts_io.io_document import IoDocument, IoSteps, IoTargets
 from openpts_practice.rows.benchmarks.listing import BenchmarkList
 from openpts_pts.conformance.requirements import ConformanceDocument, ConformanceRuns, GuideDocument
 from openpts_sim.cli.sim import PresetList
-from openpts_traces.cli.capture import CaptureCost, Captured
+from openpts_traces.capture.capture import CaptureCost
+from openpts_traces.cli.capture import Captured
 from openpts_traces.cli.trace_commands import TraceDocument
 from openpts_watch.runs_here import RunList
 

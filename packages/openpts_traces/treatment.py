@@ -74,12 +74,6 @@ class Input(msgspec.Struct, frozen=True):
     options: OpenOptions = OpenOptions()
 
 
-class _TreatmentRequest(msgspec.Struct, frozen=True):
-    paths: tuple[str, ...]
-    options: OpenOptions
-    to: str | None
-
-
 class Damage(msgspec.Struct, frozen=True):
     """A record that can't be used: its file, its line or byte, and what is wrong."""
 
@@ -242,9 +236,9 @@ def write(trace: Input, to: str, out: Path, on_progress: OnProgress) -> Treated:
 
 
 def _treat(trace: Input, to: str | None, descriptor: int | None, on_progress: OnProgress) -> Treated:
-    order = msgspec.json.encode(_TreatmentRequest(trace.paths, trace.options, to)).decode()
+    request = msgspec.json.encode({"paths": trace.paths, "options": trace.options, "to": to}).decode()
     try:
-        result = _native.treat_trace(order, descriptor=descriptor, heard=on_progress)
+        result = _native.treat_trace(request, descriptor=descriptor, heard=on_progress)
     except ValueError as error:
         raise TraceError(str(error)) from error
     return msgspec.json.decode(result, type=Treated)

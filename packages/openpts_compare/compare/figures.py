@@ -6,7 +6,7 @@ from typing import Self
 from msgspec import Struct
 
 from openpts.analysis.run_comparison import FALSE_ALARM_LIMIT, ComparisonOutcome, Quality
-from openpts.vocabulary.document import Document
+from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.verdict import Better
 from openpts_compare.compare.build import statement
 from openpts_compare.compare.conditions import conditions_of
@@ -128,14 +128,8 @@ class KeyValue(Struct, frozen=True):
     @classmethod
     def of(cls, metric: ComparedMetric) -> Self:
         """A key value with all sets, as its row in the pages has it."""
-        return cls(
-            metric.key,
-            metric.name,
-            metric.unit,
-            metric.better,
-            tuple(map(ComparedSet.of, metric.sets)),
-            None if metric.spread is None else SpreadFigures.of(metric.spread),
-        )
+        spread = None if metric.spread is None else SpreadFigures.of(metric.spread)
+        return filled(cls, metric, sets=tuple(map(ComparedSet.of, metric.sets)), spread=spread)
 
 
 class TestComparison(Struct, frozen=True):
@@ -173,13 +167,12 @@ def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> Co
         for conditions in conditions_of(comparison)
         for field in conditions.differing
     )
-    return ComparisonDocument(
+    return ComparisonDocument.of(
+        comparison,
         base=comparison.names[0],
-        names=tuple(comparison.names),
         simulated=any(run.manifest.target.simulation for run in comparison.runs),
         made_alike=not differences,
         differences=differences,
-        least_difference_pct=comparison.least_difference_pct,
         rse_limit_pct=comparison.set_rule.rse_limit_pct,
         false_alarm_limit_pct=100 * FALSE_ALARM_LIMIT,
         correction="Holm",
@@ -190,7 +183,7 @@ def comparison_document(comparison: RunComparison, reports: Sequence[str]) -> Co
             )
             for test, metrics in tests
         ),
-        reports=tuple(reports),
+        reports=reports,
     )
 
 

@@ -176,14 +176,10 @@ class GateDocument(Document, frozen=True, kw_only=True, tag="openpts.gate/1"):
         reports: Sequence[str] = (),
     ) -> Self:
         """Document of a gate's result, with the folders of the runs that were judged."""
-        return cls(
-            verdict=result.verdict,
-            limits=result.judged,
-            errors=ErrorRates.of(result.rule),
-            runs=tuple(run.folder for run in runs),
-            baseline=tuple(run.folder for run in baseline),
-            allowed=result.allowed,
-            reports=tuple(reports),
+        errors, folders = ErrorRates.of(result.rule), [run.folder for run in runs]
+        bases = [run.folder for run in baseline]
+        return cls.of(
+            result, limits=result.judged, errors=errors, runs=folders, baseline=bases, reports=reports
         )
 
     def summary(self) -> Iterator[str]:

@@ -4,8 +4,8 @@ import errno
 import fcntl
 import os
 import struct
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,10 +30,6 @@ _START, _STOP, _TEARDOWN = (_TYPE << 8 | number for number in (116, 117, 118))
 
 _QUEUE, _REQUEUE, _ISSUE, _COMPLETE = 1 << 4, 1 << 5, 1 << 6, 1 << 7
 _ACTIONS: Final = {"queue": _QUEUE | _COMPLETE, "issue": _ISSUE | _REQUEUE | _COMPLETE}
-
-
-def _read_and_write(number: int, layout: struct.Struct) -> int:
-    return 3 << 30 | layout.size << 16 | _TYPE << 8 | number
 
 
 class _Relay(Struct):
@@ -102,10 +98,14 @@ class Blktrace:
         try:
             for disk in dict.fromkeys(device.disk for device in devices):
                 parts = [device for device in devices if device.disk == disk]
-                relay = opened.undo.enter_context(
-                    _set_up(disk.node, _request(_range(parts), level, buffer_kib), debugfs / "block", roots)
-                )
-                opened.relays.append(relay)
+                sub_buffers = max(2, buffer_kib * 1024 // _SUB_BUFFER_BYTES)
+                asked = (b"", _ACTIONS[level], _SUB_BUFFER_BYTES, sub_buffers, *_range(parts), 0)
+                try:
+                    folder = debugfs / "block" / _set_up(disk.node, asked)
+                except OSError as error:
+                    raise MissingError(_refused(error, disk.node, roots)) from error
+                opened.undo.callback(take_down, disk.node)
+                opened.relays.append(_relay(disk.node, folder, opened.undo, roots))
         except BaseException:
             opened.close()
             raise
@@ -141,50 +141,37 @@ def _range(parts: Sequence[CapturedDevice]) -> tuple[int, int]:
     return parts[0].first_sector, parts[0].first_sector + parts[0].sectors - 1
 
 
-@contextmanager
-def _set_up(node: Path, request: "_Request", folder: Path, roots: SystemRoots) -> Iterator[_Relay]:
-    with ExitStack() as undo:
-        try:
-            name = request.send(node)
-        except OSError as error:
-            raise MissingError(_refused(error, node, roots)) from error
-        undo.callback(take_down, node)
-        relay = _Relay(node, folder / name, [])
-        try:
-            for path in sorted(relay.folder.glob("trace[0-9]*"), key=lambda path: int(path.name[5:])):
-                relay.files.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
-                undo.callback(os.close, relay.files[-1])
-        except OSError as error:
-            raise MissingError(f"can't read {path}: {why_not_permitted(roots)}") from error
-        if not relay.files:
-            raise MissingError(f"{relay.folder} has no files of processors: debugfs is mounted otherwise")
-        yield relay
+def _relay(node: Path, folder: Path, undo: ExitStack, roots: SystemRoots) -> _Relay:
+    """The relay files of a disk that is set up; ``undo`` closes them. Raises MissingError."""
+    relay = _Relay(node, folder, [])
+    try:
+        for path in sorted(folder.glob("trace[0-9]*"), key=lambda path: int(path.name[5:])):
+            relay.files.append(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+            undo.callback(os.close, relay.files[-1])
+    except OSError as error:
+        raise MissingError(f"can't read {path}: {why_not_permitted(roots)}") from error
+    if not relay.files:
+        raise MissingError(f"{folder} has no files of processors: debugfs is mounted otherwise")
+    return relay
 
 
-class _Request(Struct, frozen=True):
-    """What is to be recorded; the kernel answers with the name of its folder."""
+def _set_up(node: Path, asked: tuple[bytes | int, ...]) -> str:
+    """The kernel's name of its folder. Raises OSError.
 
-    actions: int
-    sub_buffers: int
-    sectors: tuple[int, int]
-
-    def send(self, node: Path) -> str:
-        """Ask for records of version 8, and of version 7 where the kernel knows no other. Raises OSError."""
-        asked = (b"", self.actions, _SUB_BUFFER_BYTES, self.sub_buffers, *self.sectors, 0)
-        wide = bytearray(_SETUP_2.pack(*asked, 0))
-        try:
-            _ask(node, _read_and_write(142, _SETUP_2), wide)
-        except OSError as error:
-            if error.errno not in {errno.ENOTTY, errno.EINVAL}:
-                raise
-            narrow = bytearray(_SETUP.pack(*asked))
-            _ask(node, _read_and_write(115, _SETUP), narrow)
-            return bytes(_SETUP.unpack(narrow)[0]).split(b"\0")[0].decode()
-        return bytes(_SETUP_2.unpack(wide)[0]).split(b"\0")[0].decode()
+    Asks for records of version 8, and of version 7 where the kernel knows no other.
+    """
+    try:
+        return _named(node, 142, _SETUP_2, (*asked, 0))
+    except OSError as error:
+        if error.errno not in {errno.ENOTTY, errno.EINVAL}:
+            raise
+        return _named(node, 115, _SETUP, asked)
 
 
-def _request(sectors: tuple[int, int], level: str, buffer_kib: int) -> _Request:
-    return _Request(_ACTIONS[level], max(2, buffer_kib * 1024 // _SUB_BUFFER_BYTES), sectors)
+def _named(node: Path, number: int, layout: struct.Struct, asked: tuple[bytes | int, ...]) -> str:
+    content = bytearray(layout.pack(*asked))
+    _ask(node, 3 << 30 | layout.size << 16 | _TYPE << 8 | number, content)
+    return bytes(layout.unpack(content)[0]).split(b"\0")[0].decode()
 
 
 def _refused(error: OSError, node: Path, roots: SystemRoots) -> str:

@@ -25,8 +25,9 @@ from openpts.system_files import SystemRoots, read_text
 from openpts.temporary_folder import temporary_folder
 from openpts.trace_schedules import refuse_without_traces
 from openpts.units import NS_PER_S
+from openpts.vocabulary.document import Document
 from openpts_traces.capture.blktrace import Blktrace
-from openpts_traces.capture.leftovers import noted
+from openpts_traces.capture.leftovers import BLOCK_TRACE
 from openpts_traces.capture.tracefs import Tracefs
 from openpts_traces.capture.way import CapturedDevice, CaptureUnavailableError, MissingError, OpenBackend
 
@@ -63,11 +64,8 @@ class CaptureRequest(Struct, frozen=True):
     marks_itself: bool = False
 
 
-class CaptureState(Struct, frozen=True):
-    """How a capture stands; ``summary`` as the native module has it."""
-
-    seconds: float
-    summary: dict[str, int]
+OnEvent = Callable[[float, dict[str, int]], object]
+"""Takes how many seconds a capture lasts, and its summary as the native module has it."""
 
 
 class CaptureResult(Struct, frozen=True):
@@ -113,12 +111,12 @@ def capture(
     roots: SystemRoots,
     goes_on: Callable[[], bool],
     *,
-    on_event: Callable[[CaptureState], object] = lambda _state: None,
+    on_event: OnEvent = lambda _seconds, _summary: None,
     begun: Callable[[], object] = lambda: None,
 ) -> CaptureResult:
     """Capture for as long as ``goes_on`` says so, about twenty times a second.
 
-    ``on_event`` gets the state once a second, ``begun`` is called when events are recorded.
+    ``on_event`` is called once a second, ``begun`` when events are recorded.
 
     Raises CaptureUnavailableError if there is no way, RecordError if the file can't be written, JournalError,
     UsageError as ``refuse_without_traces`` does.
@@ -152,31 +150,31 @@ class _Loop(Struct):
     live: "_native.LiveCapture"
     start: _Clocks
     _lost: int = 0
-    _looked_ns: int = field(default=0)
+    _checked_ns: int = field(default=0)
 
-    def run(self, goes_on: Callable[[], bool], on_event: Callable[[CaptureState], object]) -> None:
-        told_ns = self._looked_ns = self.start.monotonic_ns
+    def run(self, goes_on: Callable[[], bool], on_event: OnEvent) -> None:
+        reported_ns = self._checked_ns = self.start.monotonic_ns
         while goes_on():
             time.sleep(_POLL_S)
             now_ns = time.monotonic_ns()
             self.drain(now_ns - _UNORDERED_NS)
-            if now_ns - told_ns >= NS_PER_S:
-                told_ns = now_ns
+            if now_ns - reported_ns >= NS_PER_S:
+                reported_ns = now_ns
                 seconds = (now_ns - self.start.monotonic_ns) / NS_PER_S
-                on_event(CaptureState(seconds, json.loads(self.live.summary())))
+                on_event(seconds, json.loads(self.live.summary()))
 
     def drain(self, until_ns: int) -> None:
         self.way.drain(self.live.feed)
         now_ns = time.monotonic_ns()
-        if now_ns - self._looked_ns >= _LOSSES_S * NS_PER_S or until_ns > self._looked_ns:
+        if now_ns - self._checked_ns >= _LOSSES_S * NS_PER_S or until_ns > self._checked_ns:
             self._count_losses(now_ns)
         self.live.advance(until_ns)
 
     def _count_losses(self, now_ns: int) -> None:
         lost = self.way.lost()
         if lost > self._lost:
-            self.live.lose(0, self._looked_ns, now_ns, lost - self._lost)
-        self._lost, self._looked_ns = lost, now_ns
+            self.live.lose(0, self._checked_ns, now_ns, lost - self._lost)
+        self._lost, self._checked_ns = lost, now_ns
 
 
 def _opened(
@@ -189,7 +187,8 @@ def _opened(
         attempt = ExitStack()
         try:
             for subject in _subjects(way, order.devices, roots):
-                attempt.enter_context(noted(journal, subject))
+                entry = journal.add(BLOCK_TRACE, subject, {"state": "not there"})
+                attempt.callback(journal.remove, entry)
             opened = way.set_up(order.devices, order.level, buffer_kib, roots)
         except MissingError as error:
             attempt.close()
@@ -295,8 +294,8 @@ class PhaseLoad(Struct, frozen=True):
     cpu_us_per_io: float
 
 
-class Cost(Struct, frozen=True):
-    """Three phases, and what the second differs by from the mean of the others."""
+class CaptureCost(Document, frozen=True, kw_only=True, tag="openpts.capture-cost/1"):
+    """The same load without, with and without a capture; lost events and ``cpu_share`` are of the capture."""
 
     before: PhaseLoad
     during: PhaseLoad
@@ -320,7 +319,7 @@ class Cost(Struct, frozen=True):
         return self.during.cpu_us_per_io - (self.before.cpu_us_per_io + self.after.cpu_us_per_io) / 2
 
 
-def measure_cost(order: CaptureRequest, journal: Journal, roots: SystemRoots, seconds: float) -> Cost:
+def measure_cost(order: CaptureRequest, journal: Journal, roots: SystemRoots, seconds: float) -> CaptureCost:
     """Read at random from the first device, three times as long as said; nothing is kept of the capture.
 
     Raises RunFailedError if the reads fail, RecordError for a folder that another user may exchange, and what
@@ -331,50 +330,39 @@ def measure_cost(order: CaptureRequest, journal: Journal, roots: SystemRoots, se
         others = exchangeable(order.file.parent)
     if others:
         raise RecordError(f"{what}: {others}; name a file in a folder of your own")
-    load = _Load(order, seconds)
-    before = load.run()
+
+    def load() -> PhaseLoad:
+        return _phase(_random_reads(order.devices[0], seconds))
+
+    during: list[PhaseLoad | RunFailedError] = []
+
+    def work() -> None:
+        try:
+            during.append(load())
+        except RunFailedError as error:
+            during.append(error)
+
+    before, thread = load(), threading.Thread(target=work, name="openpts-load")
     with temporary_folder("capture", order.file.parent) as folder:
-        during, result = load.run_captured(replace(order, file=folder / "capture"), journal, roots)
-    after = load.run()
-    return Cost(before, during, after, result.summary["lost"], result.cpu_share)
-
-
-class _Load(Struct, frozen=True):
-    order: CaptureRequest
-    seconds: float
-
-    def run(self) -> PhaseLoad:
-        """Raises RunFailedError."""
-        return _phase(self._answer())
-
-    def run_captured(
-        self, order: CaptureRequest, journal: Journal, roots: SystemRoots
-    ) -> tuple[PhaseLoad, CaptureResult]:
-        """The load while the capture is in progress. Raises RunFailedError."""
-        answers: list[Reply | RunFailedError] = []
-
-        def work() -> None:
-            try:
-                answers.append(self._answer())
-            except RunFailedError as error:
-                answers.append(error)
-
-        thread = threading.Thread(target=work, name="openpts-load")
-        result = capture(order, journal, roots, thread.is_alive, begun=thread.start)
+        kept = replace(order, file=folder / "capture")
+        result = capture(kept, journal, roots, thread.is_alive, begun=thread.start)
         thread.join()
-        if isinstance(answers[0], RunFailedError):
-            raise answers[0]
-        return _phase(answers[0]), result
+    if isinstance(during[0], RunFailedError):
+        raise during[0]
+    return CaptureCost(
+        before=before, during=during[0], after=load(), lost=result.summary["lost"], cpu_share=result.cpu_share
+    )
 
-    def _answer(self) -> Reply:
-        node = str(self.order.devices[0].block.node)
-        options = ("--seconds", f"{self.seconds:g}", "--seed", str(_SEED), "--json")
-        command = (sys.executable, "-c", _OPENPTS, "io", node, *options)
-        with failing_as(RunFailedError, "can't measure the cost", of=ProgramError):
-            answer = run_program(command, self.seconds + _TIMEOUT_S)
-        if answer.returncode:
-            raise RunFailedError(f"can't measure the cost: {answer.complaint}")
-        return answer
+
+def _random_reads(device: CapturedDevice, seconds: float) -> Reply:
+    """What `openpts io` prints of them. Raises RunFailedError."""
+    options = ("--seconds", f"{seconds:g}", "--seed", str(_SEED), "--json")
+    command = (sys.executable, "-c", _OPENPTS, "io", str(device.block.node), *options)
+    with failing_as(RunFailedError, "can't measure the cost", of=ProgramError):
+        answer = run_program(command, seconds + _TIMEOUT_S)
+    if answer.returncode:
+        raise RunFailedError(f"can't measure the cost: {answer.complaint}")
+    return answer
 
 
 def _phase(answer: Reply) -> PhaseLoad:

@@ -1,25 +1,15 @@
-"""What a capture has set up in the kernel, noted in the journal first, and taken down when it was killed."""
+"""What a capture has set up in the kernel, and has noted in the journal, taken down when it was killed."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from openpts.journal import Entry, Journal
+from openpts.journal import Entry
 from openpts.programs import ProgramRunner
 from openpts.system_files import SystemRoots, boot_id
 from openpts_traces.capture import blktrace, tracefs
 
 BLOCK_TRACE: Final = "block trace"
 """The kind of its entries in the undo journal."""
-
-
-@contextmanager
-def noted(journal: Journal, subject: dict[str, str]) -> Iterator[None]:
-    """An entry for what is set up within. Raises JournalError."""
-    entry = journal.add(BLOCK_TRACE, subject, {"state": "not there"})
-    yield
-    journal.remove(entry)
 
 
 def take_down(entry: Entry, roots: SystemRoots, run: ProgramRunner) -> str:

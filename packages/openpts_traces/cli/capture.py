@@ -19,14 +19,7 @@ from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.document import Document
-from openpts_traces.capture.capture import (
-    CaptureRequest,
-    CaptureResult,
-    CaptureState,
-    PhaseLoad,
-    capture,
-    measure_cost,
-)
+from openpts_traces.capture.capture import CaptureRequest, CaptureResult, OnEvent, capture, measure_cost
 from openpts_traces.capture.leftovers import BLOCK_TRACE
 from openpts_traces.capture.program import RunningProgram
 from openpts_traces.capture.way import CapturedDevice, captured_devices, device_of_file
@@ -53,16 +46,6 @@ class Captured(Document, frozen=True, kw_only=True, tag="openpts.capture/1"):
     level: str
     devices: tuple[str, ...]
     file_bytes_per_hour: int
-
-
-class CaptureCost(Document, frozen=True, kw_only=True, tag="openpts.capture-cost/1"):
-    """The same load without, with and without a capture; lost events and ``cpu_share`` are of the capture."""
-
-    before: PhaseLoad
-    during: PhaseLoad
-    after: PhaseLoad
-    lost: int
-    cpu_share: float
 
 
 class _BeforeCommand(click.Command):
@@ -142,7 +125,7 @@ def capture_command(  # long: its parameters are the options
     program = RunningProgram(context.meta.get(_COMMAND, ()))
     with StopSignals() as stop, program:
         until = _until(seconds, program, stop)
-        result = capture(order, journal, roots, until, on_event=_teller(say), begun=program.start)
+        result = capture(order, journal, roots, until, on_event=_progress(say), begun=program.start)
     _print_result(order, result, as_json)
     return program.status
 
@@ -178,20 +161,19 @@ def _until(seconds: float | None, program: RunningProgram, stop: StopSignals) ->
     return goes_on
 
 
-def _teller(say: Callable[[str], None]) -> Callable[[CaptureState], None]:
+def _progress(say: Callable[[str], None]) -> OnEvent:
     lost, is_terminal = 0, sys.stderr.isatty()
 
-    def tell(state: CaptureState) -> None:
+    def on_event(seconds: float, summary: dict[str, int]) -> None:
         nonlocal lost
-        summary = state.summary
         if summary["lost"] > lost:
             say(f"warning: {summary['lost'] - lost:,} events lost: the kernel's buffer was full (--buffer)")
             lost = summary["lost"]
         if is_terminal:
-            line = f"{state.seconds:8.0f} s  {summary['ios']:,} I/Os  {format_capacity(summary['bytes'])}"
+            line = f"{seconds:8.0f} s  {summary['ios']:,} I/Os  {format_capacity(summary['bytes'])}"
             say(f"{line}  {summary['in_flight']} in flight  {lost:,} lost")
 
-    return tell
+    return on_event
 
 
 def _print_result(order: CaptureRequest, result: CaptureResult, as_json: bool) -> None:
@@ -226,7 +208,7 @@ def _print_cost(
 ) -> int:
     cost = measure_cost(order, journal, roots, seconds or 5.0)
     if as_json:
-        print_document(CaptureCost.of(cost))
+        print_document(cost)
         return 0
     click.echo(f"{'':<10}{'IOPS':>12}{'p99 us':>12}{'CPU us/IO':>12}")
     for name, phase in (("without", cost.before), ("with", cost.during), ("without", cost.after)):

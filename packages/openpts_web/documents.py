@@ -20,8 +20,8 @@ from openpts.vocabulary.document import Document
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import Deviation, SteadyState
-from openpts_compare.limits.bound import limit_line
 from openpts_compare.limits.judge import judged_run
+from openpts_compare.limits.limits_file import limit_line
 from openpts_compare.runs.flat_rows import labels_of, run_row
 from openpts_compare.runs.measured_run import conditions_key
 from openpts_pages.measure import Measured

@@ -38,9 +38,15 @@ from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import compare_runs, read_entries
 from openpts_compare.compare.figures import comparison_document
 from openpts_compare.gate.documents import power_of
-from openpts_compare.limits.bound import judged_figures, limit_line
 from openpts_compare.limits.judge import judge, judge_finished
-from openpts_compare.limits.limits_file import kept_baseline, parse_limits, read_limits, stored_baseline
+from openpts_compare.limits.limits_file import (
+    judged_figures,
+    kept_baseline,
+    limit_line,
+    parse_limits,
+    read_limits,
+    stored_baseline,
+)
 from openpts_compare.runs.flat_rows import csv_text, flat_row
 from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_compare.verification import file_faults, read_report

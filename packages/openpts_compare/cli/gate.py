@@ -19,9 +19,15 @@ from openpts.vocabulary.limit import Judgement
 from openpts_compare.cli.report_files import FileArgs, folder_of_files
 from openpts_compare.gate.documents import GateDocument, gate_report, power_of
 from openpts_compare.gate.export_files import write_export
-from openpts_compare.limits.bound import limit_line
 from openpts_compare.limits.judge import judge
-from openpts_compare.limits.limits_file import Allowed, LimitSet, gated_runs, parse_limits, read_limits
+from openpts_compare.limits.limits_file import (
+    Allowed,
+    LimitSet,
+    gated_runs,
+    limit_line,
+    parse_limits,
+    read_limits,
+)
 from openpts_compare.runs.measured_run import OF_SUBJECTS, MeasuredRun
 
 _OUT = Path("openpts-gate")

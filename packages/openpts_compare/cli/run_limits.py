@@ -125,8 +125,8 @@ def end_judged(folder: Path, stream: IO[str] | None) -> None:
     """
     from openpts.cli.folder_events import publish  # noqa: PLC0415 likewise
     from openpts.report.sources import read_for_report  # noqa: PLC0415 likewise
-    from openpts_compare.limits.bound import limit_line, verdict_line  # noqa: PLC0415 likewise
     from openpts_compare.limits.judge import judged_run, steady  # noqa: PLC0415 slow to load
+    from openpts_compare.limits.limits_file import limit_line, verdict_line  # noqa: PLC0415 likewise
     from openpts_compare.limits.page import left_out_words  # noqa: PLC0415 likewise
 
     run = read_for_report(folder)

@@ -21,18 +21,19 @@ from openpts.report.sources import default_date
 from openpts.units import format_count
 from openpts.vocabulary.uncertainty import two_digits
 from openpts_compare.compare.conditions import ComparedConditions, conditions_of, conditions_page, red_list
-from openpts_compare.compare.contenders import ComparedTest, RunComparison
-from openpts_compare.compare.dots_page import dots_blocks, overlays
-from openpts_compare.compare.metrics import (
+from openpts_compare.compare.contenders import (
     ComparedMetric,
     ComparedMetrics,
+    ComparedTest,
+    RunComparison,
     SetValue,
     Spread,
     lines_judged,
     metrics_of,
     typical_run,
 )
-from openpts_compare.limits.bound import ratio_words
+from openpts_compare.compare.dots_page import dots_blocks, overlays
+from openpts_compare.limits.limits_file import ratio_words
 from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.measure import Measured

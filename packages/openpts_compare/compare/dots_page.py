@@ -8,8 +8,7 @@ from typing import Final
 from msgspec import structs
 
 from openpts.procedures.kit.content import Curve, MedianRun
-from openpts_compare.compare.contenders import ComparedRun, ComparedTest
-from openpts_compare.compare.metrics import ComparedMetric
+from openpts_compare.compare.contenders import ComparedMetric, ComparedRun, ComparedTest
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, heads_of, labels_axis, rows_table, values_of
 from openpts_pages.measure import Measured

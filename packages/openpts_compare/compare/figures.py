@@ -10,8 +10,14 @@ from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.verdict import Better
 from openpts_compare.compare.build import statement
 from openpts_compare.compare.conditions import conditions_of
-from openpts_compare.compare.contenders import RunComparison
-from openpts_compare.compare.metrics import ComparedMetric, SetValue, Spread, lines_judged, metrics_of
+from openpts_compare.compare.contenders import (
+    ComparedMetric,
+    RunComparison,
+    SetValue,
+    Spread,
+    lines_judged,
+    metrics_of,
+)
 
 
 class NamedValues(Struct, frozen=True):

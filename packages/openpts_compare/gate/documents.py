@@ -13,9 +13,8 @@ from openpts.vocabulary.document import Document
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts.vocabulary.verdict import Better
 from openpts_compare.gate.export_files import CaseOutcome, JunitCase, junit_xml
-from openpts_compare.limits.bound import Bound, ErrorRates, limit_line, verdict_line
 from openpts_compare.limits.judge import GateResult, mean_rounds_spread
-from openpts_compare.limits.limits_file import Allowed, LimitSet
+from openpts_compare.limits.limits_file import Allowed, Bound, ErrorRates, LimitSet, limit_line, verdict_line
 from openpts_compare.limits.page import error_note, verdicts_page
 from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_pages.kit import rows_table

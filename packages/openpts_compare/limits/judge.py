@@ -25,24 +25,22 @@ from openpts.run_folder_files import open_file
 from openpts.units import format_count
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of, worst
 from openpts.vocabulary.verdict import Better, SteadyState
-from openpts_compare.limits.bound import (
+from openpts_compare.limits.limits_file import (
+    MOST_BYTES,
+    Allowed,
     Bound,
+    HeldAgainst,
+    LimitSet,
+    RequiredCondition,
     fewer_runs,
     judged_figures,
     limit_line,
     more_runs,
+    parse_limits,
     ratio_words,
     refuse_unsigned,
-    too_many_runs,
-)
-from openpts_compare.limits.limits_file import (
-    MOST_BYTES,
-    Allowed,
-    HeldAgainst,
-    LimitSet,
-    RequiredCondition,
-    parse_limits,
     stored_baseline,
+    too_many_runs,
 )
 from openpts_compare.runs.measured_run import (
     OF_SUBJECTS,

@@ -7,9 +7,8 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.record.reader import Run
 from openpts.record.writer import BASELINE_NAME, INPUT_FOLDER
 from openpts.vocabulary.limit import JudgedLimit, Judgement
-from openpts_compare.limits.bound import ErrorRates, finding, verdict_line
 from openpts_compare.limits.judge import GateResult, judged_run, stored_limits
-from openpts_compare.limits.limits_file import BaselineRun, stored_baseline
+from openpts_compare.limits.limits_file import BaselineRun, ErrorRates, finding, stored_baseline, verdict_line
 from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.model import Block, Cell, Page, Table, Verdict

@@ -22,19 +22,25 @@ from openpts.vocabulary.replay import Conflicts, ReplayMode
 from openpts.vocabulary.sample import Phase, StepPlace
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.workload import duration_text
-from openpts_traces.replay.trace_set import (
+from openpts_traces.replay.traces import (
     BACKGROUND,
     IDLE,
+    MAPPING,
     TRACES,
     Background,
     Idle,
+    Mapping,
+    Prefill,
     ScoredTrace,
     ScoreSubject,
+    TraceFile,
+    Trims,
     background_word,
+    beside,
     hash_of,
     loads,
+    trace_of,
 )
-from openpts_traces.replay.traces import MAPPING, Mapping, Prefill, TraceFile, Trims, beside, trace_of
 
 _SLOWEST, _FASTEST = Fraction(1, 100), Fraction(1000)
 _MOST_PART: Final = 2**32 - 1

@@ -13,7 +13,7 @@ from openpts.vocabulary.replay import Played, Replay, TraceScore, trace_score
 from openpts.vocabulary.sample import Measured, Sample, StepState
 from openpts.vocabulary.verdict import Better
 from openpts_traces.replay import ReplayConditions
-from openpts_traces.replay.trace_set import FULL, Idle, ScoredTrace, ScoreSubject
+from openpts_traces.replay.traces import FULL, Idle, ScoredTrace, ScoreSubject
 
 OPERATIONS: Final = ("read", "write", "trim", "flush")
 LATE_US: Final = (10, 100, 1000)

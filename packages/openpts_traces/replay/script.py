@@ -60,8 +60,7 @@ from openpts.vocabulary.stimulus import (
 from openpts.vocabulary.workload import simple_workload
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.passes import passes_to_add, score_of_sample
-from openpts_traces.replay.trace_set import ScoredTrace
-from openpts_traces.replay.traces import Mapping, Prefill, TraceFile
+from openpts_traces.replay.traces import Mapping, Prefill, ScoredTrace, TraceFile
 
 _FILL_BYTES: Final = 128 * KIB
 _FILL_QD: Final = 32

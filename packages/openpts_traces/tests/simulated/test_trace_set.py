@@ -24,8 +24,7 @@ from openpts.vocabulary.sample import Phase
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_traces.replay import ReplayConditions
-from openpts_traces.replay.trace_set import Background, Idle
-from openpts_traces.replay.traces import TraceFile
+from openpts_traces.replay.traces import Background, Idle, TraceFile
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_transcript import transcript_of
 from tests.support.small_recipe import BACKGROUND_WRITES, FOREGROUND, write_recipe

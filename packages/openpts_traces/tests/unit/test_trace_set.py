@@ -28,7 +28,7 @@ from openpts_traces.recipes import recipes
 from openpts_traces.replay import ReplayConditions
 from openpts_traces.replay.passes import passes_to_add, ratios
 from openpts_traces.replay.set_report import time_over_s
-from openpts_traces.replay.trace_set import full_set
+from openpts_traces.replay.traces import full_set
 from tests.support.refusals import refusal
 
 TEST = PROCEDURES["replay"]

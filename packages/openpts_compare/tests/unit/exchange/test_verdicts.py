@@ -5,7 +5,7 @@ from junitparser import Error, Failure, TestSuite
 
 from openpts.vocabulary.limit import JudgedLimit, Judgement
 from openpts_compare.gate.documents import GateDocument
-from openpts_compare.limits.bound import ErrorRates
+from openpts_compare.limits.limits_file import ErrorRates
 from tests import DATA
 
 _XSD = DATA / "interfaces/junit.xsd"

@@ -28,9 +28,8 @@ from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.verdict import Deviation
 from openpts_compare.cli.gate import _print
 from openpts_compare.gate.documents import GateDocument, power_of
-from openpts_compare.limits.bound import limit_line
 from openpts_compare.limits.judge import GateResult, judge, judge_finished
-from openpts_compare.limits.limits_file import parse_limits
+from openpts_compare.limits.limits_file import limit_line, parse_limits
 from openpts_compare.limits.page import verdicts_page
 from openpts_compare.runs.measured_run import MeasuredRun
 from openpts_compare.tests.unit.report.test_comparison import at

@@ -5,8 +5,14 @@ from fractions import Fraction
 import pytest
 
 from openpts.errors import OpenptsError, UsageError
-from openpts_compare.limits.bound import bound_of, refuse_unsigned
-from openpts_compare.limits.limits_file import Allowed, RequiredCondition, parse_limits, read_limits
+from openpts_compare.limits.limits_file import (
+    Allowed,
+    RequiredCondition,
+    bound_of,
+    parse_limits,
+    read_limits,
+    refuse_unsigned,
+)
 from openpts_compare.runs.measured_run import percentile_of, tokens_of, words_of
 from tests import ROOT
 

@@ -16,8 +16,7 @@ from openpts.report.sources import default_date
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.verdict import Better
-from openpts_compare.compare.contenders import ComparedRun, NamedRun, RunComparison, compare_runs
-from openpts_compare.compare.metrics import metrics_of
+from openpts_compare.compare.contenders import ComparedRun, NamedRun, RunComparison, compare_runs, metrics_of
 from openpts_pages.measure import Measured
 from openpts_pts.conformance.catalogue import PTS
 from tests.support.made_up_run import made_up_run, restless_rate

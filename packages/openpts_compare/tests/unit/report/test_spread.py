@@ -10,9 +10,8 @@ from scipy import stats
 from openpts.record.reader import Run, read_run
 from openpts_compare.cli.compare import print_comparison
 from openpts_compare.compare.build import build_comparison
-from openpts_compare.compare.contenders import NamedRun, compare_runs
+from openpts_compare.compare.contenders import Grubbs, NamedRun, compare_runs, grubbs_test
 from openpts_compare.compare.figures import ComparedSet, SpreadFigures, comparison_document
-from openpts_compare.compare.metrics import Grubbs, grubbs_test
 from openpts_compare.tests.unit.report.test_comparison import at, compared, with_facts
 from tests.support.report_cases import Reports
 

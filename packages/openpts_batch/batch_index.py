@@ -72,7 +72,6 @@ def write_batch_index(folder: Path, batch: Batch) -> Path:
 
 
 def _of_suite(batch: Batch, suite: Suite, rows: Sequence[IndexRow]) -> dict[str, object]:
-    """What the page says of several tests on one drive."""
     return {
         "title": f"openpts suite on {suite.target}",
         "heading": f"{suite.revision} suite on {suite.target}",
@@ -85,7 +84,6 @@ def _of_suite(batch: Batch, suite: Suite, rows: Sequence[IndexRow]) -> dict[str,
 
 
 def _of_drives(batch: Batch, rows: Sequence[IndexRow]) -> dict[str, object]:
-    """What the page says of several drives."""
     tests = ", ".join(_title(name) for name in dict.fromkeys(entry.test for entry in batch.entries))
     drives = {(one.target, one.slot, one.serial) for one in (e.request for e in batch.entries)}
     heading = f"{tests} on {format_count(len(drives), 'drive')}"

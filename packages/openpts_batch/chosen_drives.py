@@ -312,7 +312,7 @@ def chosen_drives(
 
     A drive's serial number in the file, or among ``serials``, confirms it; ``paths`` confirm likewise.
     """
-    chosen = [_looked_at(one, consent, roots) for one in _each_its_own_seed(list(named))]
+    chosen = [_checked(one, consent, roots) for one in _each_its_own_seed(list(named))]
     confirmed = [_confirmed(one, consent, serials, paths) for one in chosen]
     return list(_each_once(confirmed))
 
@@ -331,7 +331,7 @@ def refuse_any(chosen: Sequence[ChosenDrive], serials: Sequence[str], paths: Seq
         raise RefusedBatchError(reasons)
 
 
-def _looked_at(written: WrittenDrive, consent: Consent, roots: SystemRoots) -> ChosenDrive:
+def _checked(written: WrittenDrive, consent: Consent, roots: SystemRoots) -> ChosenDrive:
     request = RunRequest(
         run_id="", test_words=(), target=written.target, slot=written.slot, serial=written.serial
     )

@@ -135,7 +135,7 @@ class InTurn(Executor):
                 self._kept.enter_context(drive_kept(part.settings.target))
                 run_id = None if part.settings.resumes else entry.request.run_id or None
                 settings = replace(part.settings, folder=folder, run_id=run_id)
-                run_test(part.test, settings, [self._heard_of(index), *self.listeners(settings)])
+                run_test(part.test, settings, [self._listener_of(index), *self.listeners(settings)])
             driver_of(part.test).end(folder)
             self.judge(folder)
             self._set(index, state=RunState.COMPLETE, reason=None, exit_code=None)
@@ -152,7 +152,7 @@ class InTurn(Executor):
         finally:
             self._report(index)
 
-    def _heard_of(self, index: int) -> Listener:
+    def _listener_of(self, index: int) -> Listener:
         return lambda event: self.listener(EntryOutput(index, event))
 
 

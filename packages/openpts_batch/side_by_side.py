@@ -240,7 +240,7 @@ class SideBySide(Executor):
     shares: ProcessorShares | None = None
     _drives: dict[int, LocatedDrive] = field(default_factory=dict)
     _running: dict[int, _Process] = field(default_factory=dict)
-    _said: SimpleQueue[tuple[int, bytes]] = field(default_factory=SimpleQueue)
+    _output: SimpleQueue[tuple[int, bytes]] = field(default_factory=SimpleQueue)
     _next_start_s: float = 0.0
 
     def _carry_out(self) -> None:
@@ -297,7 +297,7 @@ class SideBySide(Executor):
                         process.popen.send_signal(signal.SIGINT)
                 if not self.stopped:
                     self._start_due()
-                self._hear()
+                self._wait()
 
     def _start_due(self) -> None:
         """Start what may start now: one run, if starts are staggered."""
@@ -361,10 +361,10 @@ class SideBySide(Executor):
     def _listen(self, index: int, stdout: IO[bytes]) -> None:
         with stdout:
             for raw in stdout:
-                self._said.put((index, raw))
-        self._said.put((index, b""))
+                self._output.put((index, raw))
+        self._output.put((index, b""))
 
-    def _hear(self) -> None:
+    def _wait(self) -> None:
         """Wait until a run says something or a start is due, and take note of runs that have ended."""
         due_s = self._next_start_s - time.monotonic()
         self._take_in(min(_POLL_S, due_s) if due_s > 0 else _POLL_S)
@@ -378,7 +378,7 @@ class SideBySide(Executor):
         """All lines that are there, and the first that comes in this time."""
         with suppress(Empty):
             while True:
-                index, raw = self._said.get(timeout=timeout_s)
+                index, raw = self._output.get(timeout=timeout_s)
                 timeout_s = 0.0
                 if (line := event_of(raw)) is not None:
                     if isinstance(line, ProgramEnded) and index in self._running:
@@ -433,7 +433,6 @@ def outcome_of(run_folder: Path, code: int) -> RunState:
 
 
 def _last_words(folder: Path, name: str) -> str:
-    """The last line of a log."""
     with open_file(folder, name) as file:
         file.seek(max(0, os.fstat(file.fileno()).st_size - _LAST_WORDS_BYTES))
         lines = file.read().decode(errors="replace").splitlines()

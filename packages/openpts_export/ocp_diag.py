@@ -75,24 +75,24 @@ class OcpDiagStream(Struct):
 
     def on_event(self, event: Event) -> None:
         """Write what the event says."""
-        self._hear(event)
+        self._on_event(event)
 
     @singledispatchmethod
-    def _hear(self, event: Event) -> None:
+    def _on_event(self, event: Event) -> None:
         """Progress is not written: the series of a step has all of it."""
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.ProgramStarted) -> None:
         self._started = event
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.Note) -> None:
         if event.topic == "healed":
             self._notes.append(event.text)  # comes before the run is known
         else:
             self._log(LogSeverity.WARNING, event.text)
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: events.RunStarted) -> None:
         manifest = event.manifest
         self._test = manifest.conditions.test
@@ -116,16 +116,16 @@ class OcpDiagStream(Struct):
             self._log(LogSeverity.INFO, note)
         self._notes.clear()
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.DeviationFound) -> None:
         used = f"deviation {event.rule_id}: required {event.required}; used {event.used}"
         self._log(LogSeverity.WARNING, used)
 
-    @_hear.register
+    @_on_event.register
     def _(self, _event: lines.PurgeStarted) -> None:
         self._begin_step("purge")
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: events.PurgeFinished) -> None:
         step, report = self._step or self._begin_step("purge"), event.report
         if report.ran:
@@ -139,11 +139,11 @@ class OcpDiagStream(Struct):
             )
         self._end_step()
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: events.StepsStarted) -> None:
         self._begin_step(phase_text(event.apply.phase, event.apply.number, event.cycle))
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: events.StepFinished) -> None:
         step = self._step or self._begin_step(str(event.place))
         sample, name = event.sample, str(event.sample.step)
@@ -155,19 +155,19 @@ class OcpDiagStream(Struct):
             self._diagnose(DiagnosisType.FAIL, "io-error")
         self._failed = self._failed or sample.state is StepState.FAILED
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: events.IoHangs) -> None:
         self._log(LogSeverity.WARNING, hang_text(event.io))
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: events.HostStalled) -> None:
         self._log(LogSeverity.WARNING, f"{standstill_text(event.sample)} in {event.place}")
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: events.RecordDelayed) -> None:
         self._log(LogSeverity.WARNING, f"can't write the record: {event.reason}")
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.SteadyStateJudged) -> None:
         if self._step is None:
             self._begin_step("steady state")
@@ -178,7 +178,7 @@ class OcpDiagStream(Struct):
                 f"{one.name}: range {one.range_pct:.1f} %, slope {one.slope_excursion_pct:.1f} %",
             )
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.PowerWasCut) -> None:
         cut = event.cut
         self._begin_step(f"power cut {cut.number}")
@@ -188,11 +188,11 @@ class OcpDiagStream(Struct):
             f"{cut.promised:,} writes had to survive; accusations: {sum(cut.losses.values()):,}",
         )
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: events.CommandStarted) -> None:
         self._begin_step(f"{event.order.kind} run {event.order.number}")
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.CommandEnded) -> None:
         run = event.run
         step = self._step or self._begin_step(run.name)
@@ -201,14 +201,14 @@ class OcpDiagStream(Struct):
             step.add_measurement(name="figure of the command", value=run.figure)
         self._end_step(TestStatus.COMPLETE if run.stands else TestStatus.ERROR)
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.RunEnded) -> None:
         self._end_step(TestStatus.ERROR if event.reason is not None else TestStatus.COMPLETE)
         self._failed = False
         if event.reason is not None:
             self._log(LogSeverity.ERROR, f"{self._test}: run {event.state}: {event.reason}")
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.LimitsJudged) -> None:
         step = self._begin_step("limits")
         for limit in event.limits:
@@ -227,14 +227,14 @@ class OcpDiagStream(Struct):
             )
         self._end_step()
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.ReportsWritten) -> None:
         step = self._begin_step("report")
         for path in map(Path, event.paths):
             step.add_file(name=path.name, uri=path.as_uri(), is_snapshot=True)
         self._end_step()
 
-    @_hear.register
+    @_on_event.register
     def _(self, event: lines.ProgramEnded) -> None:
         self._end_step(TestStatus.COMPLETE if event.exit_code == 0 else TestStatus.ERROR)
         run = self._run or self._begin(Dut(id="drive", name=_NO_TARGET), {})

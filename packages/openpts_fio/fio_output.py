@@ -105,7 +105,6 @@ def _output(run: Run, step: StepRecord, version: str) -> dict[str, Any]:
 
 
 def _parts(sample: Sample) -> Iterator[tuple[Stream, _Part, Sequence[Measured]]]:
-    """Each stream with what it did, as a whole and in each interval."""
     if not sample.streams:
         yield sample.step.streams[0], sample, sample.intervals
         return
@@ -231,7 +230,6 @@ def _spread(values: Sequence[float]) -> tuple[float, float, float, float]:
 
 
 def _synced(part: _Part) -> dict[str, Any]:
-    """Flushes and fsyncs, which fio counts together."""
     figures = Figures.of((part.flush, part.fsync), part.elapsed_ns)
     return {"total_ios": figures.ios, "lat_ns": _latencies(figures)}
 

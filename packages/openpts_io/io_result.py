@@ -192,12 +192,12 @@ def _probe_text(facts: Facts) -> str:
         if fact.source == _PROBE_SOURCE and name != "io_path_reason"
     }
     return "; ".join(
-        f"{_spoken(name.removesuffix('_ns'))} {value}{' ns' if name.endswith('_ns') else ''}"
+        f"{_label(name.removesuffix('_ns'))} {value}{' ns' if name.endswith('_ns') else ''}"
         for name, value in found.items()
     )
 
 
-def _spoken(name: str) -> str:
+def _label(name: str) -> str:
     return name.replace("_", " ").replace("io uring", "io_uring").replace("qd1", "QD 1")
 
 

@@ -122,23 +122,25 @@ class MeasurementRequest(Struct, frozen=True):
         return any(step.changes_target for step in self.steps)
 
 
-def alone(order: MeasurementRequest) -> tuple[MeasurementRequest, ...]:
+def alone(request: MeasurementRequest) -> tuple[MeasurementRequest, ...]:
     """The same for each stream of the only step by itself, without those beside it.
 
     Raises UsageError for several steps, for a step of a single stream, and where I/Os are captured.
     """
-    if len(order.steps) > 1:
-        raise UsageError(f"cannot measure streams alone and together: there are {len(order.steps)} steps")
-    (step,) = order.steps
+    if len(request.steps) > 1:
+        raise UsageError(f"cannot measure streams alone and together: there are {len(request.steps)} steps")
+    (step,) = request.steps
     if len(step.streams) < 2:
         raise UsageError("cannot measure streams alone and together: the step has a single stream")
     if step.capture:
         raise UsageError("cannot measure streams alone and together with --capture: leave out one of them")
-    return tuple(replace(order, steps=(structs.replace(step, streams=(stream,)),)) for stream in step.streams)
+    return tuple(
+        replace(request, steps=(structs.replace(step, streams=(stream,)),)) for stream in step.streams
+    )
 
 
-def measure(orders: Sequence[MeasurementRequest], emit: MeasurementListener) -> None:
-    """Carry out all orders at once. Events have the number of the order, counted from 0.
+def measure(requests: Sequence[MeasurementRequest], emit: MeasurementListener) -> None:
+    """Carry out all requests at once. Events have the number of the request, counted from 0.
 
     Every target is open and every engine is ready before the first I/O is issued. Where an I/O fails,
     the other targets continue to their end. Raises OpenptsError; InterruptedRunError on Ctrl-C, after
@@ -146,28 +148,32 @@ def measure(orders: Sequence[MeasurementRequest], emit: MeasurementListener) -> 
     """
     with ExitStack() as stack:
         # from the last exit to the first: engines end before their targets are closed
-        devices = [stack.enter_context(_opened(order)) for order in orders]
+        devices = [stack.enter_context(_opened(request)) for request in requests]
         engines = [
-            stack.enter_context(_engine(order, device, first_thread))
-            for order, device, first_thread in zip(orders, devices, _first_threads(orders), strict=True)
+            stack.enter_context(_engine(request, device, first_thread))
+            for request, device, first_thread in zip(requests, devices, _first_threads(requests), strict=True)
         ]
         stop = stack.enter_context(StopSignals())
-        for number, (order, device, engine) in enumerate(zip(orders, devices, engines, strict=True)):
-            notes = (*order.notes, *(healing.text for healing in device.healed), *_notes(device, order.steps))
-            emit(MeasurementStarted(number, device.facts, order.steps, engine.facts, order.seed, notes))
-        for order, engine in zip(orders, engines, strict=True):
-            engine.submit(order.steps)
+        for number, (request, device, engine) in enumerate(zip(requests, devices, engines, strict=True)):
+            notes = (
+                *request.notes,
+                *(healing.text for healing in device.healed),
+                *_notes(device, request.steps),
+            )
+            emit(MeasurementStarted(number, device.facts, request.steps, engine.facts, request.seed, notes))
+        for request, engine in zip(requests, engines, strict=True):
+            engine.submit(request.steps)
         try:
-            follow(engines, emit, stop, [len(order.steps) for order in orders])
+            follow(engines, emit, stop, [len(request.steps) for request in requests])
         finally:
-            _finish_captures(orders, engines, emit)
+            _finish_captures(requests, engines, emit)
 
 
 def _finish_captures(
-    orders: Sequence[MeasurementRequest], engines: Sequence[CapturingEngine], emit: MeasurementListener
+    requests: Sequence[MeasurementRequest], engines: Sequence[CapturingEngine], emit: MeasurementListener
 ) -> None:
-    for number, (order, engine) in enumerate(zip(orders, engines, strict=True)):
-        if (capture := order.options.capture) is None:
+    for number, (request, engine) in enumerate(zip(requests, engines, strict=True)):
+        if (capture := request.options.capture) is None:
             continue
         try:
             summary = engine.finish()
@@ -211,7 +217,7 @@ class _Running(Struct):
     emit: MeasurementListener
     steps: int
     _watch: HangWatch = field(default_factory=HangWatch)
-    _told: int = 0
+    _reported: int = 0
 
     def ends_within(self, timeout_s: float) -> bool:
         """Wait, tell what happened, and say whether it is over."""
@@ -220,11 +226,11 @@ class _Running(Struct):
         except EngineStoppedError as error:
             raise RunFailedError("the engine ended without a result") from error
         self._tell_intervals(
-            self.engine.new_intervals() if sample is None else sample.intervals[self._told :]
+            self.engine.new_intervals() if sample is None else sample.intervals[self._reported :]
         )
         if sample is not None:
             self.emit(MeasurementEnded(self.number, sample))
-            self._told, self.steps = 0, self.steps - 1
+            self._reported, self.steps = 0, self.steps - 1
             return not self.steps or sample.state is not StepState.COMPLETE
         progress = self.engine.progress()
         self.emit(MeasurementTicked(self.number, progress))
@@ -233,7 +239,7 @@ class _Running(Struct):
         return False
 
     def _tell_intervals(self, intervals: tuple[Interval, ...]) -> None:
-        self._told += len(intervals)
+        self._reported += len(intervals)
         if intervals:
             self.emit(IntervalsEnded(self.number, intervals))
 
@@ -243,31 +249,33 @@ def _notes(device: DeviceUnderTest, steps: Sequence[Step]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(note for step in steps for note in device.notes(step)))
 
 
-def _opened(order: MeasurementRequest) -> AbstractContextManager[DeviceUnderTest]:
+def _opened(request: MeasurementRequest) -> AbstractContextManager[DeviceUnderTest]:
     """The device, through the guard if anything on it is to change."""
-    return device_under_test(order.target, order.consent, for_writing=order.changes_target)
+    return device_under_test(request.target, request.consent, for_writing=request.changes_target)
 
 
 def _engine(
-    order: MeasurementRequest, device: DeviceUnderTest, first_thread: int
+    request: MeasurementRequest, device: DeviceUnderTest, first_thread: int
 ) -> AbstractContextManager[CapturingEngine]:
-    if not order.stimuli:
+    if not request.stimuli:
         raise UsageError("nothing to measure: the stimulus has no I/O")
-    options, facts = order.options, device.facts
+    options, facts = request.options, device.facts
     if options.capture is not None:
         granule_bytes = gcd(
             *(
                 stimulus.granule_bytes(facts.user_capacity_bytes, facts.sector_bytes)
-                for stimulus in order.stimuli
+                for stimulus in request.stimuli
             )
         )
         options = replace(options, capture=replace(options.capture, lba_bytes=granule_bytes))
     return device.engine(
-        demand_of(order.steps), order.seed, options, near=order.pin_to_node, first_thread=first_thread
+        demand_of(request.steps), request.seed, options, near=request.pin_to_node, first_thread=first_thread
     )
 
 
-def _first_threads(orders: Sequence[MeasurementRequest]) -> list[int]:
+def _first_threads(requests: Sequence[MeasurementRequest]) -> list[int]:
     """Threads in the engines before each, so that no two engines begin on the same processor."""
-    counts = [max(sum(stimulus.tc for stimulus in step.stimuli) for step in order.steps) for order in orders]
-    return [sum(counts[:number]) for number in range(len(orders))]
+    counts = [
+        max(sum(stimulus.tc for stimulus in step.stimuli) for step in request.steps) for request in requests
+    ]
+    return [sum(counts[:number]) for number in range(len(requests))]

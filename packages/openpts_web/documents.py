@@ -224,6 +224,6 @@ def _facts(facts: Facts) -> Iterator[Named]:
 def _steady_states(manifest: Manifest) -> Iterator[Named]:
     conditions = manifest.conditions
     for cycle in manifest.cycles:
-        looked_for = conditions.steady_state is not SteadyState.NONE
-        text = reached_text(cycle.outcome, conditions) if looked_for else "not looked for"
+        is_judged = conditions.steady_state is not SteadyState.NONE
+        text = reached_text(cycle.outcome, conditions) if is_judged else "not looked for"
         yield Named(cycle.title or "Steady state", text)

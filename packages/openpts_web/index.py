@@ -81,7 +81,7 @@ class Index:
         self._lock, self._writing = threading.Lock(), threading.Lock()
         self._idle = deque[sqlite3.Connection]()
         finalize(self, _close, self._idle)
-        self._looked_s = -_LOOK_AGAIN_S
+        self._read_s = -_LOOK_AGAIN_S
         self._waiting: dict[str, str] = {}
         self._reader: threading.Thread | None = None
         self._file = file or _file_of([*map(str, self._folders)])
@@ -153,7 +153,7 @@ class Index:
     def refresh(self) -> None:
         """Look for what has changed, unless that was done a moment ago; a few such runs are read at once."""
         with self._lock:
-            if time.monotonic() - self._looked_s < _LOOK_AGAIN_S:
+            if time.monotonic() - self._read_s < _LOOK_AGAIN_S:
                 return
             found = dict(self._found())
             for place in self._known.keys() - found.keys():
@@ -169,7 +169,7 @@ class Index:
                 self._reader.start()
             elif not is_busy:
                 self._read_waiting()
-            self._looked_s = time.monotonic()
+            self._read_s = time.monotonic()
 
     def wait(self) -> None:
         """Return when everything that was found is read."""

@@ -168,19 +168,19 @@ class Viewers(Struct):
             watched.task = asyncio.create_task(self._watch(watched))
 
     async def _watch(self, watched: _Watched) -> None:
-        asked_s = told_s = -math.inf
+        asked_s = answered_s = -math.inf
         while not self.is_ending:
             now_s = time.monotonic()
             asks = now_s - asked_s >= _ASK_S
             piece, in_progress = await run_in_threadpool(watched.poll, asks=asks)
             if asks:
                 asked_s = now_s
-            if now_s - told_s >= _ALIVE_S:  # what is between must not take it for dead
+            if now_s - answered_s >= _ALIVE_S:  # what is between must not take it for dead
                 piece = EventChunk(piece.after, piece.end, piece.messages or b": alive\n\n")
             is_news = piece.messages or in_progress is not watched.in_progress
             watched.piece, watched.in_progress = piece, in_progress
             if is_news:
-                told_s = now_s
+                answered_s = now_s
                 watched.give_turn()
             await asyncio.sleep(_LOOK_S * max(1.0, watched.viewers / _VIEWERS_OF_A_LOOK))
         watched.give_turn()

@@ -54,8 +54,8 @@ class DriveRow(Struct):
     iops: float | None = None
     bytes_per_s: float | None = None
     temperature_c: float | None = None
-    _said_phase: str = ""
-    _said_limits: set[str] = field(default_factory=set)
+    _shown_phase: str = ""
+    _shown_limits: set[str] = field(default_factory=set)
 
     def change(self, entry: BatchEntry) -> str:
         """Take in what became of the run; what of it is news, in words."""
@@ -83,8 +83,8 @@ class DriveRow(Struct):
                 self.phase = news = "purge"
             case lines.PhaseStartedLine():
                 self.phase = phase_text(line.phase, line.number, line.cycle)
-                news = self.phase if line.phase != self._said_phase else ""
-                self._said_phase = line.phase
+                news = self.phase if line.phase != self._shown_phase else ""
+                self._shown_phase = line.phase
             case lines.RunProgressLine() | lines.SampleLine() | lines.StepFinishedLine():
                 self._measure(line)
             case lines.CycleEnded():
@@ -94,8 +94,8 @@ class DriveRow(Struct):
             case lines.Note():
                 news = line.text
             case lines.HostLimitedLine():
-                new = line.limited_ns.keys() - self._said_limits
-                self._said_limits |= new
+                new = line.limited_ns.keys() - self._shown_limits
+                self._shown_limits |= new
                 news = host_limit_text(sorted(new), line.evidence) if new else ""
             case lines.RunEnded():
                 self.phase, self.iops, self.bytes_per_s = "", None, None

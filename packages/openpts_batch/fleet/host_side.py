@@ -157,8 +157,8 @@ class HostJournal(Struct, frozen=True):
     def _stage(self, run_id: str, note: RunNote, alive: bool) -> tuple[RunState, str]:
         owner = read_owner(self.claim_of(run_id))
         if alive:
-            said = "is starting" if owner is None else f"process {owner.pid}, since {owner.since}"
-            return RunState.RUNNING, said
+            reason = "is starting" if owner is None else f"process {owner.pid}, since {owner.since}"
+            return RunState.RUNNING, reason
         if not self.claim_of(run_id).exists():
             return _stage_without_record(note)
         manifest = self._manifest(run_id)

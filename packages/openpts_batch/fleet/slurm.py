@@ -67,12 +67,12 @@ class SlurmJob(NamedTuple):
 
     def observation(self, reason: str = "", *, is_certain: bool = False) -> Observation:
         """What Slurm says, with what else there is to say; a job that ended well is a run that did."""
-        said = f"Slurm: {self.state}" + ("" if self.reason in _NO_REASON else f", {self.reason}")
+        text = f"Slurm: {self.state}" + ("" if self.reason in _NO_REASON else f", {self.reason}")
         return Observation(
             run_id=self.run_id,
             stage=self.stage,
             host=self.node or None,
-            reason=f"{said}; {reason}" if reason else said,
+            reason=f"{text}; {reason}" if reason else text,
             job=str(self.number),
             request=request_noted(self.comment),
             is_certain=is_certain or self.stage is RunState.COMPLETE,
@@ -146,8 +146,8 @@ class SlurmBackend(Struct, frozen=True):
             reason = "; ".join(unasked) or f"no openpts has begun it: see {run_id}.log there"
             return job.observation(reason, is_certain=not unasked)
         reason = "; ".join(unasked) or NOT_BEGUN
-        said = f"unknown to Slurm; {reason}"
-        return Observation(run_id, RunState.UNKNOWN, None, said, is_certain=not unasked)
+        text = f"unknown to Slurm; {reason}"
+        return Observation(run_id, RunState.UNKNOWN, None, text, is_certain=not unasked)
 
     def cancel(self, run_id: str) -> Observation:
         """Stop a run on its host, so that nothing starts it again, and take its job from the queue.
@@ -199,16 +199,16 @@ class SlurmBackend(Struct, frozen=True):
         if reported is None:
             return HostState(host.name, False, "Slurm has no such node", {})
         state, reason = reported
-        said = f"Slurm: {state}" + ("" if reason in _NO_REASON else f", {reason}")
+        text = f"Slurm: {state}" + ("" if reason in _NO_REASON else f", {reason}")
         if state.rstrip("*") != state or state.lower().startswith(_DOWN):
-            return HostState(host.name, False, said, {})
+            return HostState(host.name, False, text, {})
         if running := [job.run_id for job in jobs if job.node == host.name and job.stage is RunState.RUNNING]:
             return HostState(host.name, True, f"measures {', '.join(running)}", {})
         try:
             slots = host.decoded(self._ask(host, "slots"), dict[str, str | None])
         except FleetError as error:
-            return HostState(host.name, False, f"{said}; {error}", {})
-        return HostState(host.name, True, said, slots)
+            return HostState(host.name, False, f"{text}; {error}", {})
+        return HostState(host.name, True, text, slots)
 
     def _journal(self, host: FleetHost, run_id: str = "") -> tuple[Observation, ...]:
         arguments = [run_id] if run_id else []

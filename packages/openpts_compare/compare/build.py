@@ -168,7 +168,6 @@ def _chance_text(probability: float) -> str:
 
 
 def _absence(one: SetValue) -> str:
-    """Why a set has no value."""
     if any(value.stands_in for value in one.missing):
         return "too few I/Os for the percentile"
     return "; ".join(dict.fromkeys(value.note for value in one.missing)) or "no warm run"
@@ -259,7 +258,6 @@ def _range_cells(one: SetValue) -> tuple[Cell, Cell]:
 
 
 def _ends(one: SetValue) -> tuple[Measured, Measured]:
-    """Smallest and largest value of the warm runs."""
     in_order = sorted(one.warm, key=lambda value: value.value or 0.0)
     return in_order[0], in_order[-1]
 

@@ -196,7 +196,6 @@ def _declared(key: str) -> _Read:
 
 
 def _of(facts: str, key: str, missing: str = NOT_REPORTED) -> _Read:
-    """Reader of one fact of a manifest."""
     return lambda manifest: fact_text(getattr(manifest, facts), key, missing)
 
 
@@ -285,7 +284,6 @@ def red_list(comparison: RunComparison, all_conditions: Sequence[ComparedConditi
 
 
 def _mixed_labels(comparison: RunComparison) -> list[Verdict]:
-    """Labels that hold several drives."""
     sentences = []
     for name in comparison.names:
         drives = dict.fromkeys(

@@ -374,7 +374,6 @@ def _run_set(contender: Contender, like: Measured, rule: SetRule) -> RunSet | No
 
 
 def _counted(contender: Contender, key: str) -> list[ComparedRun]:
-    """The warm runs that have the key value."""
     return [run for run in contender.warm if run.value(key) is not None]
 
 

@@ -164,7 +164,6 @@ def _series_of(series: tuple[Series, ...], group: list[int]) -> tuple[Series, ..
 
 
 def _values(table: Table, series: tuple[Series, ...]) -> list[list[float]]:
-    """Values of all runs, a list per key value."""
     return [
         [cell.value for line in lines for cell in table.rows[line].cells if cell.value is not None]
         for lines in zip(*(one.lines for one in series), strict=True)

@@ -349,7 +349,6 @@ def _deviations(run: MeasuredRun, limits: LimitSet) -> str:
 def _relative(
     bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
 ) -> JudgedLimit:
-    """The verdict on the ratio of two sets of runs."""
     candidates = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
     bases = [(figure, run) for run in baseline if (figure := run.find(bound.measure)) is not None]
     if not candidates:

@@ -80,7 +80,6 @@ def _steps_of(run: Run) -> Iterator[tuple[StepRecord, bool]]:
 
 
 def _window(run: Run, rounds: int, cycle: int) -> tuple[int, ...]:
-    """The rounds of the measurement window of a cycle that has so many."""
     cycles = run.manifest.cycles
     steady_round = cycles[cycle - 1].outcome.steady_round if cycle <= len(cycles) else None
     return measurement_window(rounds, steady_round).rounds
@@ -438,7 +437,6 @@ def test_named(measure: str) -> str:
 
 
 def _value(times: ResponseTimes, part: Measured, word: str, percentile: float | None) -> float | None:
-    """A figure in its unit; None without an I/O."""
     if percentile is not None:
         found_ns: float | None = times.percentile_ns(percentile)
     elif word == "iops":

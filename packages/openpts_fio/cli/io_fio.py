@@ -44,14 +44,14 @@ def _values(words: tuple[str, ...]) -> dict[str, str]:
     return values
 
 
-def job_text(order: MeasurementRequest) -> str:
-    """The order as a fio job file, each further step behind a stonewall.
+def job_text(request: MeasurementRequest) -> str:
+    """The request as a fio job file, each further step behind a stonewall.
 
     Raises UsageError on what fio cannot express.
     """
-    facts = UnopenedTarget.of(order.target, SystemRoots()).facts
-    setting = JobSetting(facts.path, direct=True, path=FioPath.IO_URING, seed=order.seed)
-    texts = [job_file(step, setting, facts, number) for number, step in enumerate(order.steps)]
+    facts = UnopenedTarget.of(request.target, SystemRoots()).facts
+    setting = JobSetting(facts.path, direct=True, path=FioPath.IO_URING, seed=request.seed)
+    texts = [job_file(step, setting, facts, number) for number, step in enumerate(request.steps)]
     return texts[0] if len(texts) == 1 else flattened(texts)
 
 

@@ -356,7 +356,6 @@ def _carried_out(process: FioProcess, step: Step, job: str) -> tuple[StepState, 
 
 
 def _job_failure(reason: str) -> IoFailure:
-    """A failure of no I/O in particular."""
     return IoFailure("job", 0, 0, reason)
 
 

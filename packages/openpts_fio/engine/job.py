@@ -198,7 +198,6 @@ def job_file(step: Step, setting: JobSetting, target: TargetFacts, number: int =
 
 
 def _names(step: Step) -> list[str]:
-    """Job names of the streams; a stream without a name is a job of its number."""
     if len(step.streams) == 1:
         return [step.streams[0].name or "job"]
     return [stream.name or f"job{number}" for number, stream in enumerate(step.streams, start=1)]
@@ -261,7 +260,6 @@ def _together(threads: Sequence[FioOptions]) -> FioOptions | None:
 
 
 def _stream_options(stream: Stream) -> FioOptions:
-    """Delay of the stream's start, and the priority of its I/Os."""
     if stream.stimulus.placement_handle is not UNSET:
         raise refusal("placement handles that openpts has sent to it", "use the native engine")
     options = {}

@@ -61,7 +61,7 @@ class _Output(Struct):
 
 
 class NoResultError(Exception):
-    """fio ended without a result; the text is why, as far as it said so."""
+    """fio ended without a result; the text is why, as far as it gives one."""
 
 
 class FioStream(Struct, frozen=True):
@@ -129,11 +129,11 @@ def _jobs(stdout: str, stderr: str) -> list[_Job]:
     try:
         return msgspec.json.decode(stdout[begin : end + 1].encode(), type=_Output).jobs
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        said = [
+        messages = [
             line for line in (*stderr.splitlines(), *stdout[: max(begin, 0)].splitlines()) if line.strip()
         ]
-        if said:
-            raise NoResultError(said[0].removeprefix("fio: ").strip()) from None
+        if messages:
+            raise NoResultError(messages[0].removeprefix("fio: ").strip()) from None
         if begin < 0:
             raise NoResultError("it printed no message") from None
         why = in_words(error) if isinstance(error, msgspec.MsgspecError) else str(error)
@@ -201,7 +201,6 @@ def _processor_ns(job: _Job) -> int:
 
 
 def _failure(jobs: Iterable[_Job], stderr: str) -> IoFailure | None:
-    """The first I/O that failed, or else the error that a job ended with."""
     found = _FAILED_IO.search(stderr)
     if found:
         return IoFailure(found["operation"], int(found["offset"]), int(found["length"]), found["reason"])

@@ -350,7 +350,6 @@ def _latency_operations(
 
 
 def _write(iops: float, lats: tuple[float, float, float], runtime_s: int) -> dict[str, OperationSample]:
-    """A minute of the write saturation."""
     least, most, mean = (one * NS_PER_US for one in lats)
     point = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
     return _split(storable(iops * runtime_s), point, mean, storable(least), storable(most))
@@ -402,7 +401,6 @@ def _date(text: str) -> datetime | None:
 
 
 def _drive(info: str) -> dict[str, str]:
-    """Model, serial number and firmware in the lines that hdparm prints."""
     found = {name: re.search(rf"{label}:[ \t]*(\S[^\n]*)", info) for name, label in _IDENTITY.items()}
     return {name: match[1].strip() for name, match in found.items() if match}
 

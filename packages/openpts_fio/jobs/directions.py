@@ -67,9 +67,9 @@ def directions_of_job(job: Job) -> tuple[Direction, ...]:
     weights = dict(zip(names, _mix(job) if names == MIXED else (1,), strict=True))
     names = tuple(name for name in names if weights[name])
     randomness = job.numbers("percentage_random")
-    if not random and job.is_given("percentage_random"):
+    if not random and job.has("percentage_random"):
         job.note("percentage_random", f"has no effect with rw={word}, as in fio")
-    elif random and not job.flag("norandommap") and not job.is_given("ba"):
+    elif random and not job.flag("norandommap") and not job.has("ba"):
         job.note(
             "rw", "places are drawn independently: not each block once in a pass, as without norandommap"
         )
@@ -141,10 +141,10 @@ def _multiples(text: str, kb_base: int) -> dict[int, int]:
     return dict.fromkeys(range(least, most + 1, least), 1)
 
 
-def _alignment(sizes: Iterable[BlockSize], given_bytes: int) -> int | None:
+def _alignment(sizes: Iterable[BlockSize], stated_bytes: int) -> int | None:
     """What random offsets are multiples of: fio's is the smallest size. None where ours is the same."""
     smallest = min(size.block_size_bytes for size in sizes)
-    alignment = given_bytes or smallest
+    alignment = stated_bytes or smallest
     return None if alignment == _PAGE_BYTES <= smallest else alignment
 
 
@@ -169,10 +169,10 @@ def _stride(job: Job, modifier: str, sizes: list[tuple[BlockSize, ...]], *, rand
 
 def _placements(job: Job) -> dict[str, tuple[Placement, int | None]]:
     """The distribution of random places of each direction, and how far its zones reach."""
-    given = job.given("random_distribution")
-    if given is None:
+    option = job.option("random_distribution")
+    if option is None:
         return {}
-    kind, _, rest = (given.value or "").partition(":")
+    kind, _, rest = (option.value or "").partition(":")
     if kind == "random":
         return {}
     if kind == "normal":

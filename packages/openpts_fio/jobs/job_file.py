@@ -35,7 +35,7 @@ _SECTION: Final = re.compile(r"\[([^\]]*)\]")
 _VARIABLE: Final = re.compile(r"\$\{([^}]*)\}|\$([A-Za-z_]\w*)")
 
 
-class GivenOption(Struct, frozen=True):
+class JobOption(Struct, frozen=True):
     """One line of a file. ``value`` is None for a bare word; ``path`` is as complaints name the file."""
 
     word: str
@@ -60,19 +60,19 @@ class GivenOption(Struct, frozen=True):
         names = (braced for braced, _ in _VARIABLE.findall(self.value or "") if braced)
         return tuple(name for name in names if name not in values)
 
-    def filled(self, values: Mapping[str, str]) -> "GivenOption":
+    def filled(self, values: Mapping[str, str]) -> "JobOption":
         """With ``${NAME}`` and ``$NAME`` replaced; a name without a value stays as it is."""
         if self.value is None:
             return self
         value = _VARIABLE.sub(lambda found: values.get(found[1] or found[2], found[0]), self.value)
-        return GivenOption(self.word, value.strip(), self.path, self.place)
+        return JobOption(self.word, value.strip(), self.path, self.place)
 
 
 class JobSection(Struct, frozen=True):
     """A job: the options of all ``[global]`` before it, and its own, in the order of the file."""
 
     name: str
-    options: tuple[GivenOption, ...]
+    options: tuple[JobOption, ...]
 
 
 class JobFile(Struct, frozen=True):
@@ -103,7 +103,6 @@ def read_jobs(path: Path, values: Mapping[str, str] | None = None) -> JobFile:
 
 
 def _keywords() -> dict[str, str]:
-    """What fio itself knows of the machine."""
     page_bytes = os.sysconf("SC_PAGE_SIZE")
     return {
         "pagesize": str(page_bytes),
@@ -141,9 +140,9 @@ _Line = tuple[str, int, str]
 
 
 def _jobs(path: Path, lines: Iterable[_Line], complaints: list[str], values: Mapping[str, str]) -> JobFile:
-    common: list[GivenOption] = []
-    sections: list[tuple[str, list[GivenOption]]] = []
-    own: list[GivenOption] | None = None
+    common: list[JobOption] = []
+    sections: list[tuple[str, list[JobOption]]] = []
+    own: list[JobOption] | None = None
     for file, number, raw in lines:
         text, place = _uncommented(raw), _place(number, raw)
         section = _SECTION.match(text)
@@ -156,7 +155,7 @@ def _jobs(path: Path, lines: Iterable[_Line], complaints: list[str], values: Map
         elif text and own is None:
             complaints.append(f"{at(file, place)}: {text!r} is in no section: write [NAME] above it")
         elif text and own is not None:
-            own.append(GivenOption(word.strip(), value.strip() if equals else None, file, place))
+            own.append(JobOption(word.strip(), value.strip() if equals else None, file, place))
     if not sections and common:
         sections.append((path.stem, common))
     if not sections and not complaints:
@@ -214,50 +213,50 @@ class Job:
         self.problems: list[str] = []
         self.ignored: list[str] = []
         self.notes: list[str] = []
-        self._given: dict[str, list[GivenOption]] = {}
+        self._options: dict[str, list[JobOption]] = {}
         for written in section.options:
             self._take(written, values)
         self._refuse()
         self._kb_base = KIB_BASE
         self._kb_base = self.number("kb_base", KIB_BASE)
 
-    def _take(self, written: GivenOption, values: Mapping[str, str]) -> None:
+    def _take(self, written: JobOption, values: Mapping[str, str]) -> None:
         option = BY_WORD.get(written.word)
-        given = written.filled(values)
+        filled = written.filled(values)
         if engines := OTHER_ENGINES.get(written.word):
             self.problems.append(
-                given.complaint(f"is an option of fio's ioengine {engines}, which openpts has not")
+                filled.complaint(f"is an option of fio's ioengine {engines}, which openpts has not")
             )
         elif option is None:
             near = nearest_word(written.word, BY_WORD)
             meant = f", did you mean {near}?" if near else ""
-            self.problems.append(given.complaint(f"fio has no such option{meant}"))
+            self.problems.append(filled.complaint(f"fio has no such option{meant}"))
         elif option.treatment is OptionHandling.IGNORED:
-            self.ignored.append(f"{given.position}: {given}: {option.says}")
-            self._given.setdefault(option.name, []).append(given)
-        elif missing := given.missing(values):
-            self.problems.append(given.complaint(f"${{{missing[0]}}} has no value: give {missing[0]}=VALUE"))
+            self.ignored.append(f"{filled.position}: {filled}: {option.says}")
+            self._options.setdefault(option.name, []).append(filled)
+        elif missing := filled.missing(values):
+            self.problems.append(filled.complaint(f"${{{missing[0]}}} has no value: give {missing[0]}=VALUE"))
         else:
-            self._given.setdefault(option.name, []).append(given)
+            self._options.setdefault(option.name, []).append(filled)
 
     def _refuse(self) -> None:
         """What was given last decides: a job can turn off what [global] asks for."""
-        for name, all_given in self._given.items():
-            option, given = BY_WORD[name], all_given[-1]
+        for name, lines in self._options.items():
+            option, last = BY_WORD[name], lines[-1]
             if option.treatment is not OptionHandling.REFUSED:
                 continue
-            if (given.value or "1") in option.harmless:
-                self.ignored.append(f"{given.position}: {given}: does nothing")
+            if (last.value or "1") in option.harmless:
+                self.ignored.append(f"{last.position}: {last}: does nothing")
             else:
-                self.problems.append(given.complaint(option.says))
+                self.problems.append(last.complaint(option.says))
 
-    def given(self, name: str) -> GivenOption | None:
+    def option(self, name: str) -> JobOption | None:
         """The option as it was given last; None where it was not."""
-        return self._given[name][-1] if name in self._given else None
+        return self._options[name][-1] if name in self._options else None
 
-    def is_given(self, name: str) -> bool:
+    def has(self, name: str) -> bool:
         """Whether it was given at all."""
-        return name in self._given
+        return name in self._options
 
     def later(self, first: str, second: str) -> str | None:
         """Of two options, the one that was given later; None where neither was."""
@@ -266,25 +265,25 @@ class Job:
                 index for index, one in enumerate(self.section.options) if BY_WORD.get(one.word) is option
             )
             for name in (first, second)
-            if name in self._given and (option := BY_WORD[name])
+            if name in self._options and (option := BY_WORD[name])
         }
         return max(places, key=lambda name: places[name]) if places else None
 
     def text(self, name: str, default: str) -> str:
         """Value of an option as it was written; ``default`` where it was not given."""
-        given = self.given(name)
-        return default if given is None else (given.value or "")
+        option = self.option(name)
+        return default if option is None else (option.value or "")
 
     def flag(self, name: str, *, default: bool = False) -> bool:
         """Whether it is on: a bare word is. Raises JobError."""
-        given = self.given(name)
-        if given is None:
+        option = self.option(name)
+        if option is None:
             return default
-        if given.value is None:
+        if option.value is None:
             return True
-        if given.value not in _YES:
-            raise JobError(given.complaint("is neither 0 nor 1"))
-        return _YES[given.value]
+        if option.value not in _YES:
+            raise JobError(option.complaint("is neither 0 nor 1"))
+        return _YES[option.value]
 
     def number(self, name: str, default: int) -> int:
         """A whole number. Raises JobError."""
@@ -300,8 +299,8 @@ class Job:
 
     def numbers(self, name: str) -> dict[str, int]:
         """The whole numbers of the directions that were given one. Raises JobError."""
-        for given in self._given.get(name, ()):
-            if "/" in (given.value or ""):
+        for option in self._options.get(name, ()):
+            if "/" in (option.value or ""):
                 self.note(name, "is read as fio does, no further than the numbers: bssplit has shares")
         return self._merged(name, lambda text: numbers_of(text, self._kb_base))
 
@@ -317,31 +316,31 @@ class Job:
     def _merged(self, name: str, read: Callable[[str], dict[str, _Value]]) -> dict[str, _Value]:
         """A later line replaces the values of the directions that it names."""
         values: dict[str, _Value] = {}
-        for given in self._given.get(name, ()):
+        for option in self._options.get(name, ()):
             try:
-                values |= read(given.value or "")
+                values |= read(option.value or "")
             except ValueTextError as error:
-                raise JobError(given.complaint(str(error))) from error
+                raise JobError(option.complaint(str(error))) from error
         return values
 
     def error(self, name: str, reason: str) -> JobError:
         """The error of an option, or of the whole job where the option was not given."""
-        given = self.given(name)
-        if given is not None:
-            return JobError(given.complaint(reason))
+        option = self.option(name)
+        if option is not None:
+            return JobError(option.complaint(reason))
         return JobError(f"[{self.section.name}]: {name}: {reason}")
 
     def note(self, name: str, text: str) -> None:
         """Add a remark on an option, with its place where it was given."""
-        given = self.given(name)
-        place = f"[{self.section.name}]" if given is None else f"{given.position}: {given}"
+        option = self.option(name)
+        place = f"[{self.section.name}]" if option is None else f"{option.position}: {option}"
         self.notes.append(f"{place}: {text}")
 
     def _value(self, name: str, default: _Value, read: Callable[[str], _Value]) -> _Value:
-        given = self.given(name)
-        if given is None:
+        option = self.option(name)
+        if option is None:
             return default
         try:
-            return read(given.value or "")
+            return read(option.value or "")
         except ValueTextError as error:
-            raise JobError(given.complaint(str(error))) from error
+            raise JobError(option.complaint(str(error))) from error

@@ -51,10 +51,10 @@ _CHECKSUMS: Final = (
 
 def is_verified(job: Job) -> bool:
     """Whether the job checks data. Raises JobError where it does so in another sense."""
-    given = job.text("verify", "0")
-    if given in {"0", "null"}:
+    checksum = job.text("verify", "0")
+    if checksum in {"0", "null"}:
         return False
-    if given not in _CHECKSUMS:
+    if checksum not in _CHECKSUMS:
         raise job.error("verify", f"is none of {', '.join(_CHECKSUMS)}")
     return True
 
@@ -67,7 +67,7 @@ def data_of_job(job: Job, directions: tuple[Direction, ...]) -> DataPattern:
         return RandomData()
     if job.flag("zero_buffers"):
         return ZeroData()
-    if job.given("buffer_pattern") is not None:
+    if job.option("buffer_pattern") is not None:
         return _pattern(job)
     compressed_pct = job.number("buffer_compress_percentage", 0)
     duplicate_pct = job.number("dedupe_percentage", 0)
@@ -227,13 +227,13 @@ def paces_of(job: Job, directions: Sequence[Direction], depth: int, threads: int
                 "use thinktime_blocks_type=issue",
             )
         return PacingRates(ThinkTime(think_ns) if blocks == depth == 1 else Batches(blocks, think_ns))
-    given = [rate for rate in rates if rate is not None]
-    if not given:
+    caps = [rate for rate in rates if rate is not None]
+    if not caps:
         return PacingRates(ClosedLoop())
     apart = tuple(_pacing(job, rate, one) for rate, one in zip(rates, directions, strict=True))
     if len(apart) == 1:
         return PacingRates(apart[0])
-    return _one_pace(job, directions, given) or PacingRates(None, apart)
+    return _one_pace(job, directions, caps) or PacingRates(None, apart)
 
 
 def _one_pace(job: Job, directions: Sequence[Direction], rates: Sequence[Capped]) -> PacingRates | None:
@@ -321,9 +321,9 @@ def streams_of_job(job: Job, target: TargetFacts) -> tuple[JobStream, ...]:
 
 
 def _check_direct(job: Job) -> None:
-    if job.given("direct") is None and job.given("buffered") is None:
+    if job.option("direct") is None and job.option("buffered") is None:
         job.note("direct", "I/O is direct, as all of openpts is")
-    elif job.flag("buffered") or (job.is_given("direct") and not job.flag("direct")):
+    elif job.flag("buffered") or (job.has("direct") and not job.flag("direct")):
         name = "buffered" if job.flag("buffered") else "direct"
         raise job.error(name, "openpts measures drives, and not the page cache: use direct=1")
 
@@ -331,11 +331,11 @@ def _check_direct(job: Job) -> None:
 def _check_sectors(job: Job, directions: Sequence[Direction], sector_bytes: int) -> None:
     """Raises JobError for a size, an alignment or a hole that direct I/O can't have on that target."""
     sizes = [size.block_size_bytes for one in directions for size in one.block_sizes]
-    given_by = next((name for name in ("bssplit", "bsrange") if job.is_given(name)), "bs")
+    named_by = next((name for name in ("bssplit", "bsrange") if job.has(name)), "bs")
     hint = "; openpts check --for commit measures small writes that are flushed"
-    is_commit = any(job.is_given(name) for name in ("fsync", "fdatasync"))
+    is_commit = any(job.has(name) for name in ("fsync", "fdatasync"))
     for name, values in (
-        (given_by, sizes),
+        (named_by, sizes),
         ("ba", [one.alignment_bytes or 0 for one in directions]),
         ("rw", [one.stride_bytes or 0 for one in directions]),
     ):
@@ -346,8 +346,6 @@ def _check_sectors(job: Job, directions: Sequence[Direction], sector_bytes: int)
 
 
 class _Streams:
-    """The parts of one job's streams."""
-
     def __init__(self, job: Job, directions: tuple[Direction, ...], target: TargetFacts) -> None:
         self.job = job
         self.target = target
@@ -481,8 +479,8 @@ def _placement_handle(job: Job) -> int | UnsetType:
         if scheme == "none":
             return UNSET
         raise job.error(asking, "openpts names placement handles alone: use dataplacement=fdp")
-    if not job.is_given("plids") or "," in job.text("plids", ""):
-        at = "plids" if job.is_given("plids") else asking
+    if not job.has("plids") or "," in job.text("plids", ""):
+        at = "plids" if job.has("plids") else asking
         raise job.error(
             at, "openpts gives a stream one placement handle: name it by plids, in a job for each"
         )
@@ -497,7 +495,7 @@ def _placement_handle(job: Job) -> int | UnsetType:
 
 def _priority(job: Job) -> IoPriority | None:
     """Class and level, if any is given; a level alone is of the class best effort."""
-    if not job.is_given("prio") and not job.is_given("prioclass"):
+    if not job.has("prio") and not job.has("prioclass"):
         return None
     level, number = job.number("prio", 0), job.number("prioclass", 2)
     if number not in _CLASSES:

@@ -76,7 +76,6 @@ def _of_other_targets(jobs: Sequence[Job], target: TargetFacts) -> Iterator[str]
 
 
 def _groups(jobs: Sequence[Job]) -> list[list[Job]]:
-    """Jobs that run side by side."""
     groups: list[list[Job]] = []
     for job in jobs:
         if not groups or _begins_step(job):
@@ -224,7 +223,6 @@ def _reading_back(group: Sequence[Job], found: Sequence[JobStream]) -> Iterator[
 
 
 def _is_whole(one: JobStream) -> bool:
-    """Whether it has written each byte of its range."""
     amount = one.ending.amount_bytes
     return (
         amount is not None

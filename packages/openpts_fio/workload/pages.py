@@ -199,7 +199,6 @@ def job_page(
 
 
 def _lines_table(table_id: str, title: str, lines: Sequence[str]) -> Table:
-    """A line in each row, with its number."""
     return rows_table(
         table_id, title, "No.:0 | Text:<", ((str(number), line) for number, line in enumerate(lines, start=1))
     )

@@ -136,7 +136,6 @@ def _steps(
 
 
 def _clearing(conditions: WorkloadConditions, user_capacity_bytes: int) -> Step:
-    """A trim of all LBAs, in the largest pieces that FioSynth uses."""
     piece_bytes = min(_LARGEST_TRIM_BYTES, 2 ** (user_capacity_bytes.bit_length() - 1))
     trims = Stimulus(
         random_pct=0,

@@ -1,4 +1,4 @@
-"""A capture of block I/O from its order to its file, by the first way that this machine has."""
+"""A capture of block I/O from its request to its file, by the first way that this machine has."""
 
 import hashlib
 import json
@@ -52,7 +52,7 @@ class CaptureRequest(Struct, frozen=True):
     """What to capture.
 
     ``names`` is ``none``, ``hashed`` or ``plain``; ``buffer_kib`` of each processor, None for one that suits
-    the rate; ``ways`` are names of ways to try, in this order.
+    the rate; ``ways`` are names of ways to try, in this sequence.
     """
 
     devices: tuple[CapturedDevice, ...]
@@ -81,8 +81,6 @@ class CaptureResult(Struct, frozen=True):
 
 
 class _Clocks(Struct, frozen=True):
-    """Several clocks at one moment."""
-
     monotonic_ns: int
     utc_ns: int
     awake_and_asleep_ns: int
@@ -106,15 +104,15 @@ class _Clocks(Struct, frozen=True):
 
 
 def capture(
-    order: CaptureRequest,
+    request: CaptureRequest,
     journal: Journal,
     roots: SystemRoots,
-    goes_on: Callable[[], bool],
+    continues: Callable[[], bool],
     *,
     on_event: OnEvent = lambda _seconds, _summary: None,
     begun: Callable[[], object] = lambda: None,
 ) -> CaptureResult:
-    """Capture for as long as ``goes_on`` says so, about twenty times a second.
+    """Capture for as long as ``continues`` says so, about twenty times a second.
 
     ``on_event`` is called once a second, ``begun`` when events are recorded.
 
@@ -122,24 +120,24 @@ def capture(
     UsageError as ``refuse_without_traces`` does.
     """
     refuse_without_traces()
-    buffer_kib = order.buffer_kib or _suitable_kib(order, roots)
+    buffer_kib = request.buffer_kib or _suitable_kib(request, roots)
     with ExitStack() as undo:
-        way, opened, missing = _opened(order, buffer_kib, journal, roots, undo)
+        way, opened, missing = _opened(request, buffer_kib, journal, roots, undo)
         start = _Clocks.now()
-        live = _live(order, way.describe(), start.monotonic_ns)
+        live = _live(request, way.describe(), start.monotonic_ns)
         loop = _Loop(opened, live, start)
         cpu_before_s = time.process_time()
         try:
             opened.start()
             begun()
-            loop.run(goes_on, on_event)
+            loop.run(continues, on_event)
             opened.stop()
             end = _Clocks.now()
             loop.drain(end.monotonic_ns)
         except _native.UnavailableError as error:
             raise RecordError(str(error)) from error
-        notes = _notes(order, way.name, start, end, buffer_kib) | start.oddities(end)
-        summary = _finished(order, live, start, notes)
+        notes = _notes(request, way.name, start, end, buffer_kib) | start.oddities(end)
+        summary = _finished(request, live, start, notes)
     seconds = (end.monotonic_ns - start.monotonic_ns) / NS_PER_S
     cpu_share = (time.process_time() - cpu_before_s) / max(seconds, 1e-9)
     return CaptureResult(way.name, missing, buffer_kib, seconds, summary, cpu_share, notes)
@@ -152,9 +150,9 @@ class _Loop(Struct):
     _lost: int = 0
     _checked_ns: int = field(default=0)
 
-    def run(self, goes_on: Callable[[], bool], on_event: OnEvent) -> None:
+    def run(self, continues: Callable[[], bool], on_event: OnEvent) -> None:
         reported_ns = self._checked_ns = self.start.monotonic_ns
-        while goes_on():
+        while continues():
             time.sleep(_POLL_S)
             now_ns = time.monotonic_ns()
             self.drain(now_ns - _UNORDERED_NS)
@@ -178,18 +176,18 @@ class _Loop(Struct):
 
 
 def _opened(
-    order: CaptureRequest, buffer_kib: int, journal: Journal, roots: SystemRoots, undo: ExitStack
+    request: CaptureRequest, buffer_kib: int, journal: Journal, roots: SystemRoots, undo: ExitStack
 ) -> tuple[Blktrace | Tracefs, OpenBackend, tuple[str, ...]]:
     missing = []
     for way in (Blktrace(), Tracefs()):
-        if way.name not in order.ways:
+        if way.name not in request.ways:
             continue
         attempt = ExitStack()
         try:
-            for subject in _subjects(way, order.devices, roots):
+            for subject in _subjects(way, request.devices, roots):
                 entry = journal.add(BLOCK_TRACE, subject, {"state": "not there"})
                 attempt.callback(journal.remove, entry)
-            opened = way.set_up(order.devices, order.level, buffer_kib, roots)
+            opened = way.set_up(request.devices, request.level, buffer_kib, roots)
         except MissingError as error:
             attempt.close()
             missing.append(f"{way.name}: {error}")
@@ -214,25 +212,25 @@ def _subjects(
     return [{"node": str(disk.node)} for disk in dict.fromkeys(device.disk for device in devices)]
 
 
-def _suitable_kib(order: CaptureRequest, roots: SystemRoots) -> int:
+def _suitable_kib(request: CaptureRequest, roots: SystemRoots) -> int:
     """For what arrives now in some seconds, all on one processor, within limits."""
-    before = sum(device.ios() for device in order.devices)
+    before = sum(device.ios() for device in request.devices)
     time.sleep(_RATE_S)
-    per_s = (sum(device.ios() for device in order.devices) - before) / _RATE_S
-    kib = int(per_s * _EVENT_BYTES[order.level] * _KEPT_S) >> 10
+    per_s = (sum(device.ios() for device in request.devices) - before) / _RATE_S
+    kib = int(per_s * _EVENT_BYTES[request.level] * _KEPT_S) >> 10
     memory = (read_text(roots.proc / "meminfo") or "").partition("MemAvailable:")[2].split()
     room = int(memory[0]) // _SHARE_OF_MEMORY // (os.cpu_count() or 1) if memory else _MOST_KIB
     return max(1024, min(max(kib, _LEAST_KIB), _MOST_KIB, room))
 
 
-def _live(order: CaptureRequest, way: Any, start_ns: int) -> "_native.LiveCapture":
+def _live(request: CaptureRequest, way: Any, start_ns: int) -> "_native.LiveCapture":
     native = {
         "way": way,
-        "level": order.level,
-        "devices": [device.in_order() for device in order.devices],
+        "level": request.level,
+        "devices": [device.in_order() for device in request.devices],
         "start_ns": start_ns,
-        "file": str(order.file),
-        "with_names": order.names != "none",
+        "file": str(request.file),
+        "with_names": request.names != "none",
     }
     try:
         return _native.LiveCapture(json.dumps(native))
@@ -240,33 +238,35 @@ def _live(order: CaptureRequest, way: Any, start_ns: int) -> "_native.LiveCaptur
         raise RecordError(str(error)) from error
 
 
-def _notes(order: CaptureRequest, way: str, start: _Clocks, end: _Clocks, buffer_kib: int) -> dict[str, str]:
+def _notes(
+    request: CaptureRequest, way: str, start: _Clocks, end: _Clocks, buffer_kib: int
+) -> dict[str, str]:
     host = platform.uname()
     notes = {
-        "captured": f"by {way} at the level of the {order.level}, on Linux {host.release}, {host.machine}",
+        "captured": f"by {way} at the level of the {request.level}, on Linux {host.release}, {host.machine}",
         "began": f"monotonic clock {start.monotonic_ns} ns, UTC {start.utc_ns} ns since 1970",
         "ended": f"monotonic clock {end.monotonic_ns} ns, UTC {end.utc_ns} ns since 1970",
         "buffers": f"{buffer_kib} KiB for each processor",
         "time zone": time.strftime("%Z %z"),
     }
-    for device in order.devices:
+    for device in request.devices:
         model = device.disk.text("device/model") or device.disk.text("dm/name") or "unknown"
         notes[f"storage {device.block.node}"] = (
             f"{model}, firmware {device.disk.text('device/firmware_rev') or '-'}"
         )
-    if order.marks_itself:
+    if request.marks_itself:
         notes["own I/O"] = f"that of process {os.getpid()} is the capture's"
     return notes
 
 
 def _finished(
-    order: CaptureRequest, live: "_native.LiveCapture", start: _Clocks, notes: dict[str, str]
+    request: CaptureRequest, live: "_native.LiveCapture", start: _Clocks, notes: dict[str, str]
 ) -> dict[str, int]:
     try:
         commands = live.commands()
         last = {
             "start_utc_ns": start.utc_ns,
-            "commands": _hashed(commands) if order.names == "hashed" else commands,
+            "commands": _hashed(commands) if request.names == "hashed" else commands,
             "notes": notes,
         }
         summary: dict[str, int] = json.loads(live.finish(json.dumps(last)))
@@ -319,20 +319,22 @@ class CaptureCost(Document, frozen=True, kw_only=True, tag="openpts.capture-cost
         return self.during.cpu_us_per_io - (self.before.cpu_us_per_io + self.after.cpu_us_per_io) / 2
 
 
-def measure_cost(order: CaptureRequest, journal: Journal, roots: SystemRoots, seconds: float) -> CaptureCost:
+def measure_cost(
+    request: CaptureRequest, journal: Journal, roots: SystemRoots, seconds: float
+) -> CaptureCost:
     """Read at random from the first device, three times as long as said; nothing is kept of the capture.
 
     Raises RunFailedError if the reads fail, RecordError for a folder that another user may exchange, and what
     capture() raises.
     """
-    what = f"can't measure the cost in {order.file.parent}"
+    what = f"can't measure the cost in {request.file.parent}"
     with failing_as(RecordError, what):
-        others = exchangeable(order.file.parent)
+        others = exchangeable(request.file.parent)
     if others:
         raise RecordError(f"{what}: {others}; name a file in a folder of your own")
 
     def load() -> PhaseLoad:
-        return _phase(_random_reads(order.devices[0], seconds))
+        return _phase(_random_reads(request.devices[0], seconds))
 
     during: list[PhaseLoad | RunFailedError] = []
 
@@ -343,8 +345,8 @@ def measure_cost(order: CaptureRequest, journal: Journal, roots: SystemRoots, se
             during.append(error)
 
     before, thread = load(), threading.Thread(target=work, name="openpts-load")
-    with temporary_folder("capture", order.file.parent) as folder:
-        kept = replace(order, file=folder / "capture")
+    with temporary_folder("capture", request.file.parent) as folder:
+        kept = replace(request, file=folder / "capture")
         result = capture(kept, journal, roots, thread.is_alive, begun=thread.start)
         thread.join()
     if isinstance(during[0], RunFailedError):

@@ -104,7 +104,7 @@ def capture_command(  # long: its parameters are the options
     """
     roots, journal = SystemRoots(), Journal.of_machine()
     captured = captured_devices([Path(node) for node in devices], roots)
-    order = CaptureRequest(
+    request = CaptureRequest(
         captured,
         out.absolute(),
         _level(level, captured),
@@ -113,7 +113,7 @@ def capture_command(  # long: its parameters are the options
         _WAYS if way is None else (way,),
         allow_self,
     )
-    _check_file(order, roots)
+    _check_file(request, roots)
 
     def say(text: str) -> None:
         click.echo(text, err=True)
@@ -121,12 +121,12 @@ def capture_command(  # long: its parameters are the options
     for healing in heal(journal, roots, {BLOCK_TRACE}):
         say(f"note: {healing.text}")
     if measure_cost:
-        return _print_cost(order, journal, roots, seconds, as_json)
+        return _print_cost(request, journal, roots, seconds, as_json)
     program = RunningProgram(context.meta.get(_COMMAND, ()))
     with StopSignals() as stop, program:
         until = _until(seconds, program, stop)
-        result = capture(order, journal, roots, until, on_event=_progress(say), begun=program.start)
-    _print_result(order, result, as_json)
+        result = capture(request, journal, roots, until, on_event=_progress(say), begun=program.start)
+    _print_result(request, result, as_json)
     return program.status
 
 
@@ -137,16 +137,16 @@ def _level(level: str | None, devices: tuple[CapturedDevice, ...]) -> str:
     return level or ("queue" if made else "issue")
 
 
-def _check_file(order: CaptureRequest, roots: SystemRoots) -> None:
-    if order.file.exists():
-        raise UsageError(f"{order.file} exists: name another file with --out")
-    refuse_run_folder(order.file)
-    if not order.file.parent.is_dir():
-        raise UsageError(f"{order.file.parent} is no folder: make it, or name another with --out")
-    own = device_of_file(order.devices, order.file, roots)
-    if own is not None and not order.marks_itself:
+def _check_file(request: CaptureRequest, roots: SystemRoots) -> None:
+    if request.file.exists():
+        raise UsageError(f"{request.file} exists: name another file with --out")
+    refuse_run_folder(request.file)
+    if not request.file.parent.is_dir():
+        raise UsageError(f"{request.file.parent} is no folder: make it, or name another with --out")
+    own = device_of_file(request.devices, request.file, roots)
+    if own is not None and not request.marks_itself:
         raise RefusedError(
-            f"{order.file} is on {own.node}, which is to be captured: its own I/O would be in the capture; "
+            f"{request.file} is on {own.node}, which is to be captured: its own I/O would be in the capture; "
             "name a file on another device with --out, or accept that with --allow-self"
         )
 
@@ -154,11 +154,11 @@ def _check_file(order: CaptureRequest, roots: SystemRoots) -> None:
 def _until(seconds: float | None, program: RunningProgram, stop: StopSignals) -> Callable[[], bool]:
     end_s = None if seconds is None else time.monotonic() + seconds
 
-    def goes_on() -> bool:
+    def continues() -> bool:
         is_over = end_s is not None and time.monotonic() >= end_s
         return not (stop.wished or is_over or program.has_ended())
 
-    return goes_on
+    return continues
 
 
 def _progress(say: Callable[[str], None]) -> OnEvent:
@@ -176,17 +176,19 @@ def _progress(say: Callable[[str], None]) -> OnEvent:
     return on_event
 
 
-def _print_result(order: CaptureRequest, result: CaptureResult, as_json: bool) -> None:
+def _print_result(request: CaptureRequest, result: CaptureResult, as_json: bool) -> None:
     summary = result.summary
     per_hour = summary["file_bytes"] / max(result.seconds, 1e-9) * 3600
     if as_json:
-        devices = tuple(str(device.block.node) for device in order.devices)
-        place = {"file": str(order.file), "level": order.level, "file_bytes_per_hour": round(per_hour)}
+        devices = tuple(str(device.block.node) for device in request.devices)
+        place = {"file": str(request.file), "level": request.level, "file_bytes_per_hour": round(per_hour)}
         print_document(Captured.of(result, devices=devices, **place))
         return
-    nodes = ", ".join(str(device.block.node) for device in order.devices)
+    nodes = ", ".join(str(device.block.node) for device in request.devices)
     ios = f"{summary['ios']:,} I/Os, {format_capacity(summary['bytes'])}"
-    click.echo(f"{nodes}: {ios} in {format_duration(round(result.seconds * NS_PER_S))}, {order.level} level")
+    click.echo(
+        f"{nodes}: {ios} in {format_duration(round(result.seconds * NS_PER_S))}, {request.level} level"
+    )
     click.echo(f"way: {result.way}, {result.buffer_kib:,} KiB for each processor")
     for missing in result.missing:
         click.echo(f"note: not used: {missing}")
@@ -199,14 +201,14 @@ def _print_result(order: CaptureRequest, result: CaptureResult, as_json: bool) -
             click.echo(f"note: {result.notes[subject]}")
     click.echo(
         f"cost: {result.cpu_share:.1%} of a processor, {format_capacity(round(per_hour))} per hour; "
-        f"{order.file}, {format_capacity(summary['file_bytes'])}"
+        f"{request.file}, {format_capacity(summary['file_bytes'])}"
     )
 
 
 def _print_cost(
-    order: CaptureRequest, journal: Journal, roots: SystemRoots, seconds: float | None, as_json: bool
+    request: CaptureRequest, journal: Journal, roots: SystemRoots, seconds: float | None, as_json: bool
 ) -> int:
-    cost = measure_cost(order, journal, roots, seconds or 5.0)
+    cost = measure_cost(request, journal, roots, seconds or 5.0)
     if as_json:
         print_document(cost)
         return 0

@@ -15,8 +15,6 @@ _COMMANDS: Final = {
 
 
 class _Commands(OnDemand):
-    """The help ends with what is known."""
-
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What can be read, what can be written, and examples."""
         from openpts_traces import treatment  # noqa: PLC0415 the first pages of help load no command

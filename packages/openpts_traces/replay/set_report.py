@@ -377,7 +377,6 @@ def _of_trace(name: str, found: Mapping[str, float], of: Overall, decimals: int)
 
 
 def _figure_of(one: Pass | None, figure: str, decimals: int = 1, lacking: str = "score") -> Cell:
-    """A figure of a pass's score."""
     score = one.score if one else None
     return cells.number_or(f"no {lacking}", None if score is None else getattr(score, figure), decimals)
 

@@ -160,13 +160,14 @@ def as_recorded(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
 
 def what_is_left(folder: Path, batch: Batch) -> Batch:
     """As the records have it: what is not done waits."""
-    return replace(batch, entries=tuple(_left(folder, one, batch) for one in batch.entries), ended_at=None)
-
-
-def _left(folder: Path, entry: BatchEntry, batch: Batch) -> BatchEntry:
-    until_unlocked(folder / entry.folder / CLAIM_NAME)  # what the kernel ends with its batch takes seconds
-    found = as_recorded(folder, entry, batch)
-    return found if found.state in DONE else replace(found, state=RunState.WAITING)
+    entries = []
+    for entry in batch.entries:
+        until_unlocked(
+            folder / entry.folder / CLAIM_NAME
+        )  # what the kernel ends with its batch takes seconds
+        found = as_recorded(folder, entry, batch)
+        entries.append(found if found.state in DONE else replace(found, state=RunState.WAITING))
+    return replace(batch, entries=tuple(entries), ended_at=None)
 
 
 def now(timespec: str = "milliseconds") -> str:

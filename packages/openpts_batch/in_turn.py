@@ -60,7 +60,7 @@ from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.cli.batch import BatchDocument
 from openpts_batch.cli.batch_display import batch_shown_on
 from openpts_batch.executor import EntryOutput, Executor, batch_claimed, now, what_is_left
-from openpts_compare.cli.run_limits import RunLimits, StopOnFail, end_judged
+from openpts_compare.cli.run_limits import StopOnFail, asked, end_judged
 
 _ENDS: Final = (RunFailedError, LimitError, NotSteadyError, NoVerdictError)
 """How a test may end after its run, what counts most first."""
@@ -183,10 +183,6 @@ def run_suite(
     out: Path | None,
     as_json: bool,
     no_report: bool,
-    limits_path: Path | None,
-    baseline: tuple[Path, ...],
-    stop_on_fail: bool,
-    require_steady: bool,
     **options: Any,
 ) -> None:
     """Run the tests on a target, each with its own purge. Raises UsageError and what ends a suite."""
@@ -194,7 +190,7 @@ def run_suite(
     all_choices, consent = choices_of_suite(tests, options), consent_of(popped(options))
     target = fitting_target(target, all_choices, stream)
     _announce(target, all_choices, stream)
-    limits = RunLimits.of(limits_path, baseline, stop_on_fail=stop_on_fail, require_steady=require_steady)
+    limits = asked(options)
     parts = [
         SuitePart(choices.test, _with_seed(limits.ordered(settings, choices.test)))
         for choices in all_choices
@@ -213,7 +209,7 @@ def run_suite(
             ordered=first.settings.ordered,
             people=first.settings.people,
             purpose=first.settings.purpose,
-            keep_going=keep_going and not stop_on_fail,
+            keep_going=keep_going and not limits.stop_on_fail,
         ),
         inputs={name: raw for part in parts for name, raw in part.settings.inputs.items()},
     )

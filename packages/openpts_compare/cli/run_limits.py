@@ -1,8 +1,7 @@
 """The limits of a run: read before it, watched during it where asked, judged when it is finished."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 from msgspec import Struct
@@ -32,22 +31,6 @@ class RunLimits(Struct, frozen=True):
     stop_on_fail: bool
     require_steady: bool
 
-    @classmethod
-    def of(
-        cls, limits_path: Path | None, baseline: Sequence[Path], *, stop_on_fail: bool, require_steady: bool
-    ) -> Self:
-        """What the options ask for. Raises UsageError, and RecordError for a baseline that can't be read."""
-        if limits_path is None:
-            if stop_on_fail or baseline:
-                raise UsageError(
-                    f"{BASELINE if baseline else '--stop-on-fail'} needs a limits file: give --limits FILE"
-                )
-            return cls(None, (), stop_on_fail=False, require_steady=require_steady)
-        from openpts_compare.limits.limits_file import gated_runs, read_limits  # noqa: PLC0415 slow to load
-
-        limits = read_limits(limits_path)
-        return cls(limits, gated_runs(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
-
     def ordered(self, settings: RunSettings, test: Procedure) -> RunSettings:
         """The settings with copies of its limits. Raises UsageError where one can never have a verdict."""
         settings = replace(settings, stop_on_fail=self.stop_on_fail, require_steady=self.require_steady)
@@ -69,7 +52,7 @@ class StopOnFail:
     def __init__(self) -> None:
         self._folder = Path()
         self._failed = ""
-        self._required: Sequence[str] = ()
+        self._required: tuple[str, ...] = ()
 
     def __call__(self, event: Event) -> None:
         """A step ends the run at once, a cycle when another follows: the last one ends it anyway."""
@@ -109,13 +92,21 @@ class StopOnFail:
 
 
 def asked(options: dict[str, Any]) -> RunLimits:
-    """What was typed for a run, taken out of its words. Raises UsageError and RecordError."""
-    return RunLimits.of(
-        options.pop("limits_path", None),
-        options.pop("baseline", ()),
-        stop_on_fail=options.pop("stop_on_fail", False),
-        require_steady=options.pop("require_steady", False),
-    )
+    """What was typed for a run, taken out of its options.
+
+    Raises UsageError, and RecordError for a baseline that can't be read.
+    """
+    limits_path, baseline = options.pop("limits_path", None), options.pop("baseline", ())
+    stop_on_fail, require_steady = options.pop("stop_on_fail", False), options.pop("require_steady", False)
+    if limits_path is None:
+        if stop_on_fail or baseline:
+            name = BASELINE if baseline else "--stop-on-fail"
+            raise UsageError(f"{name} needs a limits file: give --limits FILE")
+        return RunLimits(None, (), stop_on_fail=False, require_steady=require_steady)
+    from openpts_compare.limits.limits_file import gated_runs, read_limits  # noqa: PLC0415 slow to load
+
+    limits = read_limits(limits_path)
+    return RunLimits(limits, gated_runs(baseline), stop_on_fail=stop_on_fail, require_steady=require_steady)
 
 
 def end_judged(folder: Path, stream: IO[str] | None) -> None:

@@ -177,10 +177,7 @@ def judge(limits: LimitSet, runs: Sequence[MeasuredRun], baseline: Sequence[Held
     """
     for bound in limits.bounds:
         _refuse_unknown(bound, runs)
-    judged = [
-        _relative(bound, limits, runs, baseline) if bound.is_relative else _absolute(bound, limits, runs)
-        for bound in limits.bounds
-    ]
+    judged = [_judged(bound, limits, runs, baseline) for bound in limits.bounds]
     return _with_conditions(limits, judged, runs, baseline)
 
 
@@ -195,11 +192,7 @@ def judge_finished(limits: LimitSet, run: MeasuredRun, baseline: Sequence[HeldAg
     judged = []
     for bound in held:
         try:
-            judged.append(
-                _relative(bound, limits, (run,), bases)
-                if bound.is_relative
-                else _absolute(bound, limits, (run,))
-            )
+            judged.append(_judged(bound, limits, (run,), bases))
         except UsageError as error:
             judged.append(_nothing(bound, str(error)))
     result = _with_conditions(limits, judged, (run,), bases)
@@ -259,8 +252,12 @@ def nearest(measure: str, runs: Sequence[MeasuredRun]) -> str:
     return f"did you mean the test {test}? {listed}" if test and test not in measure else listed
 
 
-def _absolute(bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun]) -> JudgedLimit:
-    """The verdict on the run that keeps the limit worst."""
+def _judged(
+    bound: Bound, limits: LimitSet, runs: Sequence[MeasuredRun], baseline: Sequence[HeldAgainst]
+) -> JudgedLimit:
+    """An absolute limit has the verdict on the run that keeps it worst."""
+    if bound.is_relative:
+        return _relative(bound, limits, runs, baseline)
     found = [(figure, run) for run in runs if (figure := run.find(bound.measure)) is not None]
     if not found:
         return _unmeasured(bound, runs)

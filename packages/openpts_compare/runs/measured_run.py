@@ -144,11 +144,6 @@ def unit_of_name(text: str) -> str:
     return match["unit"] if match else ""
 
 
-def percentile_name(percentile: float) -> str:
-    """As it is printed: ``p99.99``."""
-    return f"p{percentile:.10g}"
-
-
 def _percentile_word(match: re.Match[str]) -> str:
     found = match.groupdict()
     if count := found.get("count"):
@@ -343,26 +338,23 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
         return (in_order or found)[0]
 
     def _without_test(self, tokens: Tokens) -> Tokens:
-        own = tokens_of(self.test)
         rest = list(tokens)
-        for word in own:
+        for word in tokens_of(self.test):
             if word in rest:
                 rest.remove(word)
         return tuple(rest)
 
     def _of_measure(self, one: Measure, tokens: Tokens) -> RunFigure:
-        name = f"{self.test}.{one.key}"
+        name, missing = f"{self.test}.{one.key}", ""
+        if one.stands_in:
+            missing = f"too few I/Os for the percentile: {one.note}".rstrip(": ")
+        elif one.value is None:
+            reason = one.note or one.text
+            missing = reason if "not measured" in reason else f"not measured: {reason}"
+        if missing:
+            return RunFigure(name, one.unit, None, missing)
         of_rounds = self._of_subject(tokens)
         by_round = of_rounds.by_round if of_rounds is not None else ()
-        if one.stands_in:
-            return RunFigure(
-                name, one.unit, None, f"too few I/Os for the percentile: {one.note}".rstrip(": ")
-            )
-        if one.value is None:
-            reason = one.note or one.text
-            return RunFigure(
-                name, one.unit, None, reason if "not measured" in reason else f"not measured: {reason}"
-            )
         return RunFigure(name, one.unit, one.value, state=one.state, by_round=by_round)
 
     def _of_subject(self, tokens: Tokens) -> RunFigure | None:
@@ -377,7 +369,7 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
 
     def _derived(self, subject: _Subject, word: str, percentile: float | None) -> RunFigure:
         """A rate is the mean of the rounds, as reports have it; response times are of all I/Os together."""
-        figure = word if percentile is None else percentile_name(percentile)
+        figure = word if percentile is None else f"p{percentile:.10g}"
         name = f"{self.test}.{key_of(subject.name)}.{figure}"
         unit = _UNITS.get(word, "ms")
         by_round = tuple(
@@ -385,14 +377,14 @@ class MeasuredRun(RunAttributes, frozen=True, kw_only=True, dict=True):
             for part in subject.parts
             if (found := _value(response_times([part]), part, word, percentile))
         )
-        times = response_times(subject.parts)
+        times, missing = response_times(subject.parts), ""
         if percentile is not None and times.ios and not times.recorded_ios:
-            return RunFigure(name, unit, None, "not measured: no distribution of response times")
-        if percentile is not None and not times.distribution.supports(percentile):
+            missing = "not measured: no distribution of response times"
+        elif percentile is not None and not times.distribution.supports(percentile):
             needed = ios_needed(percentile)
-            return RunFigure(
-                name, unit, None, f"too few I/Os: {times.recorded_ios:,}, {figure} needs {needed:,}"
-            )
+            missing = f"too few I/Os: {times.recorded_ios:,}, {figure} needs {needed:,}"
+        if missing:
+            return RunFigure(name, unit, None, missing)
         is_rate = word in {"iops", "mb_per_s"} and by_round
         value = fmean(by_round) if is_rate else _value(times, subject.parts[0], word, percentile)
         state = self._state if subject.is_of_rounds else ""

@@ -155,11 +155,8 @@ def measure(requests: Sequence[MeasurementRequest], emit: MeasurementListener) -
         ]
         stop = stack.enter_context(StopSignals())
         for number, (request, device, engine) in enumerate(zip(requests, devices, engines, strict=True)):
-            notes = (
-                *request.notes,
-                *(healing.text for healing in device.healed),
-                *_notes(device, request.steps),
-            )
+            healed = (healing.text for healing in device.healed)
+            notes = (*request.notes, *healed, *_notes(device, request.steps))
             emit(MeasurementStarted(number, device.facts, request.steps, engine.facts, request.seed, notes))
         for request, engine in zip(requests, engines, strict=True):
             engine.submit(request.steps)
@@ -275,7 +272,5 @@ def _engine(
 
 def _first_threads(requests: Sequence[MeasurementRequest]) -> list[int]:
     """Threads in the engines before each, so that no two engines begin on the same processor."""
-    counts = [
-        max(sum(stimulus.tc for stimulus in step.stimuli) for step in request.steps) for request in requests
-    ]
+    counts = [max(sum(one.tc for one in step.stimuli) for step in request.steps) for request in requests]
     return [sum(counts[:number]) for number in range(len(requests))]

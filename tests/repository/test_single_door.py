@@ -91,7 +91,7 @@ OPENS_BY_NAME = {
         "openpts_nvme/drivers/dssd/driver.py",
         "openpts_practice/rows/benchmarks/listing.py",
         "openpts_traces/cli/trace_commands.py",
-        "openpts_traces/replay/trace_set.py",
+        "openpts_traces/replay/traces.py",
         "openpts_web/serve.py",
         "openpts_sim/presets.py",
     },

@@ -73,7 +73,7 @@ class ComparedFigure(Struct, frozen=True):
     agrees: Agreement
 
     def cells(self, text: Callable[[float], str]) -> Iterator[str]:
-        """Its columns of the table, the means by ``text``."""
+        """The columns of the table, the means by ``text``."""
         ends = ("unknown" if math.isinf(end) else f"{end:+.2f}" for end in (self.low_pct, self.high_pct))
         yield from (text(self.native), text(self.fio), f"{self.difference_pct:+.2f} %")
         yield from (f"{' to '.join(ends)} %", self.agrees)

@@ -69,7 +69,7 @@ class JobReport(Struct, frozen=True):
 
     @property
     def first_round(self) -> tuple[Sample, ...]:
-        """Its steps; none where no round was completed."""
+        """All steps of the first round; none where no round was completed."""
         return self.results.rounds[0] if self.results.rounds else ()
 
     def verdict(self) -> Verdict:
@@ -89,7 +89,7 @@ class JobReport(Struct, frozen=True):
         return Verdict(f"Steady State can't be judged: n/a ({reason}).", "fail")
 
     def measures(self) -> Iterator[Measured]:
-        """Those of each stream; on the cover those of all together."""
+        """Measures of each stream; on the cover those of all together."""
         results = self.results
         state = "" if results.steady else "not of steady state"
         steady = f"reached in Round {results.window.rounds[-1]}" if results.steady else "not reached"

@@ -41,29 +41,28 @@ def given_outputs() -> dict[str, str]:
 
 
 def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with its options' listeners, which hear of its beginning and its end."""
+    """The command with its options' listeners."""
 
     @functools.wraps(command)
     def wrapped(*args: Any, **options: Any) -> Any:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
-        given = {option: place for option, place in places.items() if place is not None}
-        _check(given, as_json=options.get("as_json", False))
+        chosen = {option: place for option, place in places.items() if place is not None}
+        _check(chosen, as_json=options.get("as_json", False))
         if options.pop("detach"):
-            _detach(given, as_json=options.get("as_json", False))
+            _detach(chosen, as_json=options.get("as_json", False))
             return None
-        from openpts.cli.folder_events import LISTENERS  # noqa: PLC0415 help needs nothing that runs
+        from openpts.cli.folder_events import LISTENERS, folder_events  # noqa: PLC0415 help needs nothing that runs
 
-        apart = _has_drives_apart(options)
-        ours = {} if apart else given
+        opened: dict[str, AbstractContextManager[Listener]] = {}
+        if not _has_drives_apart(options):
+            opened = {option: _opened(_offered()[option], option, place) for option, place in chosen.items()}
+            opened["the run folder"] = folder_events()
         with ExitStack() as open_outputs:
-            listeners = tuple(
-                open_outputs.enter_context(_heard(_opened(_offered()[option], option, place), option))
-                for option, place in ours.items()
-            )
-            if not apart:
-                listeners += (open_outputs.enter_context(_heard(_folder_events(), "the run folder")),)
             meta = click.get_current_context().meta
-            meta[LISTENERS], meta[_OUTPUTS] = listeners, given
+            meta[_OUTPUTS] = chosen
+            meta[LISTENERS] = tuple(
+                open_outputs.enter_context(_in_background(output, name)) for name, output in opened.items()
+            )
             return command(*args, **options)
 
     return wrapped
@@ -117,10 +116,10 @@ LIVE_OPTIONS: Final[Decorator] = together(
 )
 
 
-def _detach(given: dict[str, str], *, as_json: bool) -> None:
+def _detach(chosen: dict[str, str], *, as_json: bool) -> None:
     from openpts.cli.detach import OPTION, start_detached  # noqa: PLC0415 help needs nothing that runs
 
-    if takers := [f"{option} -" for option, place in given.items() if place == STDOUT]:
+    if takers := [f"{option} -" for option, place in chosen.items() if place == STDOUT]:
         raise UsageError(f"{takers[0]} writes to this terminal, which {OPTION} leaves: name a file")
     if as_json:
         raise UsageError(
@@ -130,16 +129,16 @@ def _detach(given: dict[str, str], *, as_json: bool) -> None:
     start_detached()
 
 
-def _check(given: dict[str, str], *, as_json: bool) -> None:
-    takers = [f"{option} -" for option in (EVENTS, OCP_DIAG) if given.get(option) == STDOUT]
+def _check(chosen: dict[str, str], *, as_json: bool) -> None:
+    takers = [f"{option} -" for option in (EVENTS, OCP_DIAG) if chosen.get(option) == STDOUT]
     takers += ["--json"] if as_json else []
     if len(takers) > 1:
         raise UsageError(f"{' and '.join(takers)} both write to standard output: name a file for one of them")
 
 
 @contextmanager
-def _heard(opened: "AbstractContextManager[Listener]", name: str) -> "Iterator[Listener]":
-    """A listener in a thread of its own, which hears of the command's beginning and its end."""
+def _in_background(opened: "AbstractContextManager[Listener]", name: str) -> "Iterator[Listener]":
+    """A listener in a thread of its own, also for the command's beginning and its end."""
     from importlib.metadata import version  # noqa: PLC0415 help needs nothing that runs
 
     from openpts.cli.folder_events import background_listener  # noqa: PLC0415 likewise
@@ -170,12 +169,6 @@ def _opened(offer: Offer | None, option: str, place: str) -> "AbstractContextMan
         return output
 
 
-def _folder_events() -> "AbstractContextManager[Listener]":
-    from openpts.cli.folder_events import folder_events  # noqa: PLC0415 help needs nothing that runs
-
-    return folder_events()
-
-
 @contextmanager
 def _events(option: str, place: str) -> "Iterator[Listener]":
     from openpts.runner.event_stream import EventStream  # noqa: PLC0415 help needs nothing that runs
@@ -194,45 +187,38 @@ def warn_of_loss(option: str, place: str, lost: str) -> None:
 
 
 @contextmanager
-def _told(option: str, place: str, output: LastingOutput) -> Iterator[Callable[[bytes], object]]:
-    """Say at the end, however it comes, what was lost."""
-    try:
-        yield output.write
-    finally:
-        warn_of_loss(option, place, output.lost)
-
-
-def _refuse_foreign(option: str, path: Path, *, content: bool) -> None:
-    """Raise UsageError for what no stream is appended to, and OSError."""
-    # /dev/stderr and /dev/fd/63, the shell's >(command), are links to what is open already
-    if (
-        path.is_symlink()
-        and not path.parent.resolve().is_relative_to("/proc")
-        and path.parent != Path("/dev")
-    ):
-        raise UsageError(f"{option} {path} is a symbolic link: name the file itself")
-    if path.is_block_device():
-        raise UsageError(f"{option} {path} is a block device: name a file")
-    if content and path.is_file():
-        with path.open("rb") as file:
-            if file.read(len(_EVENTS_BEGIN)) not in {b"", _EVENTS_BEGIN}:
-                raise UsageError(f"{option} {path} holds something else than events: name a new file")
-
-
-@contextmanager
 def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Callable[[bytes], object]]:
     """A stream into a new file, or behind what is in one of its kind.
 
     Raises UsageError for what can't be written, for a device, for a link, and for a file of other content:
     it may be a disk's image that is in use.
     """
-    if place == STDOUT:
-        with _told(option, place, LastingOutput(sys.stdout.fileno())) as write:
-            yield write
-        return
-    refuse_run_folder(Path(place))
+    descriptor = sys.stdout.fileno() if place == STDOUT else _descriptor(option, place, new=new)
+    output = LastingOutput(descriptor)
+    try:
+        yield output.write
+    finally:
+        warn_of_loss(option, place, output.lost)
+        if place != STDOUT:
+            os.close(descriptor)
+
+
+def _descriptor(option: str, place: str, *, new: bool) -> int:
+    path = Path(place)
+    refuse_run_folder(path)
+    is_device = UsageError(f"{option} {place} is a block device: name a file")
     with failing_as(UsageError, f"can't write {option} {place}"):
-        _refuse_foreign(option, Path(place), content=not new)
+        # /dev/stderr and /dev/fd/63, the shell's >(command), are links to what is open already
+        if path.is_symlink() and not (
+            path.parent == Path("/dev") or path.parent.resolve().is_relative_to("/proc")
+        ):
+            raise UsageError(f"{option} {place} is a symbolic link: name the file itself")
+        if path.is_block_device():
+            raise is_device
+        if not new and path.is_file():
+            with path.open("rb") as file:
+                if file.read(len(_EVENTS_BEGIN)) not in {b"", _EVENTS_BEGIN}:
+                    raise UsageError(f"{option} {place} holds something else than events: name a new file")
         try:
             if new:
                 descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
@@ -240,10 +226,7 @@ def opened_output(option: str, place: str, *, new: bool = False) -> Iterator[Cal
                 descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
         except FileExistsError as error:
             raise UsageError(f"can't write {option} {place}: the file exists; name a new one") from error
-    try:
-        if stat.S_ISBLK(os.fstat(descriptor).st_mode):  # the name changed its meaning since
-            raise UsageError(f"{option} {place} is a block device: name a file")
-        with _told(option, place, LastingOutput(descriptor)) as write:
-            yield write
-    finally:
+    if stat.S_ISBLK(os.fstat(descriptor).st_mode):  # the name changed its meaning since
         os.close(descriptor)
+        raise is_device
+    return descriptor

@@ -10,8 +10,7 @@ import click
 from click.core import ParameterSource
 from msgspec import UNSET, UnsetType
 
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import FILE, FOLDER, flag, group, option
+from openpts.cli.options import FILE, FOLDER, FiniteRange, flag, group, option
 from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import BlockDevice
 from openpts.device.nearby_cpus import NUMA, pinned_cpus

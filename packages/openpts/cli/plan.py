@@ -9,8 +9,7 @@ import click
 from msgspec import Struct
 
 from openpts.cli.commands_on_demand import Decorator, OnDemand, of_group, of_tests, together
-from openpts.cli.number_types import EnduranceBytes, FiniteRange
-from openpts.cli.options import flag, listing_option, option
+from openpts.cli.options import EnduranceBytes, FiniteRange, flag, listing_option, option
 from openpts.cli.procedure_options import PassthroughArgs, choices_of, options_of, targets_of
 from openpts.cli.several import several
 from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped

@@ -10,8 +10,16 @@ import msgspec
 from msgspec import Struct, inspect
 from msgspec.structs import replace
 
-from openpts.cli.number_types import FiniteRange, Percent, WithBaseline, rate_as_printed
-from openpts.cli.options import FOLDER, PATH, flag, option
+from openpts.cli.options import (
+    FOLDER,
+    PATH,
+    FiniteRange,
+    Percent,
+    WithBaseline,
+    flag,
+    option,
+    rate_as_printed,
+)
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Field, parameters_of

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from openpts.cli.commands_on_demand import Decorator, OnDemand, of_group, of_tests, together
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of, popped
 from openpts.cli.live_outputs import log_stream
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import FOLDER, listing_option, option
+from openpts.cli.options import FOLDER, FiniteRange, listing_option, option
 from openpts.cli.procedure_options import PassthroughArgs, choices_of, help_of, options_of, targets_of
 from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
 from openpts.cli.several import several, several_options

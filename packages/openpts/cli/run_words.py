@@ -10,8 +10,7 @@ import click
 
 from openpts.cli.commands_on_demand import Decorator, together
 from openpts.cli.live_outputs import LIVE_OPTIONS
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import FILE, PATH, flag, group, option
+from openpts.cli.options import FILE, PATH, FiniteRange, flag, group, option
 from openpts.device.nearby_cpus import NUMA
 from openpts.engine.options import IoPath
 from openpts.errors import UsageError

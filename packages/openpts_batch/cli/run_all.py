@@ -6,7 +6,7 @@ import click
 
 from openpts.cli.commands_on_demand import together
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
-from openpts.cli.number_types import WithBaseline
+from openpts.cli.options import WithBaseline
 from openpts.cli.procedure_options import (
     CLASS_OPTION,
     PLAN_OPTION,

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from openpts.cli.number_types import EnduranceBytes, FiniteRange
-from openpts.cli.options import PATH, argument, flag, option, with_options
+from openpts.cli.options import PATH, EnduranceBytes, FiniteRange, argument, flag, option, with_options
 from openpts.cli.procedure_options import Choices
 from openpts.cli.report import reports_on
 from openpts.cli.standard_streams import print_document, wrapped

@@ -9,8 +9,18 @@ from typing import Final
 import click
 import msgspec
 
-from openpts.cli.number_types import WithBaseline, baseline_option
-from openpts.cli.options import FILE, NEW_FILE, PATH, argument, flag, group, option, with_options
+from openpts.cli.options import (
+    FILE,
+    NEW_FILE,
+    PATH,
+    WithBaseline,
+    argument,
+    baseline_option,
+    flag,
+    group,
+    option,
+    with_options,
+)
 from openpts.cli.standard_streams import print_document, with_controls
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.report.redaction import redacted, redacted_figures

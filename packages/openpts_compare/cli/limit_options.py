@@ -6,8 +6,7 @@ from typing import Final
 import click
 
 from openpts.cli.commands_on_demand import Decorator
-from openpts.cli.number_types import baseline_option
-from openpts.cli.options import flag
+from openpts.cli.options import baseline_option, flag
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
 

@@ -7,7 +7,7 @@ import click
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.cli.number_types import BASELINE
+from openpts.cli.options import BASELINE
 from openpts.errors import LimitError, NotSteadyError, NoVerdictError, UsageError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.reader import stored_run

@@ -7,8 +7,7 @@ import click
 from msgspec import Struct
 
 from openpts.analysis.settling import IdleObservation, Settling
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import argument, flag, option, with_options
+from openpts.cli.options import FiniteRange, argument, flag, option, with_options
 from openpts.cli.standard_streams import print_document
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions

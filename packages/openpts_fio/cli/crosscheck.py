@@ -17,8 +17,7 @@ from rich.table import Table
 from openpts.analysis.ratio import critical_value
 from openpts.cli.consent_options import ConsentOfOne
 from openpts.cli.console import table_console, table_of
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import argument, flag, group, option, with_options
+from openpts.cli.options import FiniteRange, argument, flag, group, option, with_options
 from openpts.cli.standard_streams import print_document
 from openpts.device.guard.guard import open_target
 from openpts.device.guard.usage import owner_note

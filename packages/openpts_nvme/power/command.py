@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import argument, option, with_options
+from openpts.cli.options import FiniteRange, argument, option, with_options
 from openpts.errors import UsageError
 from openpts.runner.stop_signals import terminate_as_interrupt
 

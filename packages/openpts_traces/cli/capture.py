@@ -8,8 +8,7 @@ from typing import Final
 
 import click
 
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import FILE, argument, flag, option, with_options
+from openpts.cli.options import FILE, FiniteRange, argument, flag, option, with_options
 from openpts.cli.standard_streams import print_document
 from openpts.errors import RefusedError, UsageError
 from openpts.journal import Journal

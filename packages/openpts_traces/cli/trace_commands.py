@@ -10,8 +10,7 @@ from typing import Any, Final, Self
 
 import click
 
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import FILE, NEW_FILE, argument, flag, group, option, with_options
+from openpts.cli.options import FILE, NEW_FILE, FiniteRange, argument, flag, group, option, with_options
 from openpts.cli.standard_streams import draw_over, print_document, wrapped
 from openpts.errors import TraceError, UsageError
 from openpts.escaped_text import visible

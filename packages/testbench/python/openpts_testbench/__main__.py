@@ -10,8 +10,7 @@ from typing import Final
 import click
 from msgspec.structs import replace
 
-from openpts.cli.number_types import FiniteRange
-from openpts.cli.options import PATH, argument, flag, option, with_options
+from openpts.cli.options import PATH, FiniteRange, argument, flag, option, with_options
 from openpts.cli.standard_streams import print_document
 from openpts.errors import OpenptsError, UsageError
 from openpts.runner.stop_signals import terminate_as_interrupt

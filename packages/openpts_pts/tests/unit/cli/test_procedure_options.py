@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.commands_on_demand import together
-from openpts.cli.number_types import EnduranceBytes
-from openpts.cli.options import group
+from openpts.cli.options import EnduranceBytes, group
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run import run
 from openpts.cli.run_settings import settings_of

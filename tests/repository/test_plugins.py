@@ -15,8 +15,8 @@ from openpts.cli.commands_on_demand import FirstPages
 from openpts.cli.main import cli
 from openpts.concerns.plugin_gauges import PluginGauges
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.discard import Discard
 from openpts.device.purge.methods import Capability, PurgeMethod, capabilities, choose, method_named
+from openpts.device.purge.purge import Discard
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import parse_target, scheme_of
 from openpts.errors import PluginError, UsageError

@@ -7,9 +7,8 @@ from msgspec import Struct
 
 from openpts.device.block_device import BlockDevice, check_file_system, device_below
 from openpts.device.guard.usage import at_work, read_usage
-from openpts.device.purge.discard import FILE_METHOD
 from openpts.device.purge.methods import choose, method_named
-from openpts.device.purge.purge import no_purge
+from openpts.device.purge.purge import FILE_METHOD, no_purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import FileTarget, parse_target, scheme_of
 from openpts.device.write_cache import read_write_cache

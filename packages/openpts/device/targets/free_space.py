@@ -37,8 +37,7 @@ def target_needs(target: OpenTarget, written_bytes: int, roots: SystemRoots) -> 
     """
     if target.device is not None:
         return tuple(_of_device(target.device, written_bytes, roots))
-    path = Path(target.facts.path)
-    return (*_of_overwriting(path, written_bytes, roots), *_below_file(path, written_bytes, roots))
+    return tuple(_of_file(Path(target.facts.path), written_bytes, roots))
 
 
 def check_space(needs: Sequence[SpaceNeed]) -> None:
@@ -88,18 +87,14 @@ def _of_loop(device: BlockDevice, written_bytes: int, roots: SystemRoots) -> Ite
     if has_bytes < written_bytes:
         what = f"what {device.node} writes into {backing}, which has {format_capacity(has_bytes)}"
         yield SpaceNeed(backing, written_bytes - has_bytes, what)
-    yield from _of_overwriting(backing, written_bytes, roots)
-    yield from _below_file(backing, written_bytes, roots)
+    yield from _of_file(backing, written_bytes, roots)
 
 
-def _of_overwriting(path: Path, written_bytes: int, roots: SystemRoots) -> Iterator[SpaceNeed]:
+def _of_file(path: Path, written_bytes: int, roots: SystemRoots) -> Iterator[SpaceNeed]:
     """Where overwriting takes new blocks before the old ones are free, a whole pass may be outstanding."""
     mount = find_mount(path, roots)
     if mount is not None and mount.fs_type in _COPY_ON_WRITE:
         yield SpaceNeed(path, written_bytes, f"overwriting {path} on {mount.fs_type}, which copies on write")
-
-
-def _below_file(path: Path, written_bytes: int, roots: SystemRoots) -> Iterator[SpaceNeed]:
     device = device_below(path, roots)
     if device is not None:
         yield from _of_device(device.whole, written_bytes, roots)

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.discard import Discard
 from openpts.device.purge.methods import capabilities, methods
+from openpts.device.purge.purge import Discard
 from openpts.programs import Reply
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge import purge as purge_module
-from openpts.device.purge.discard import Overwrite
 from openpts.device.purge.methods import Capability, ChosenMethods, Progress, Unusable, choose, methods
-from openpts.device.purge.purge import purge
+from openpts.device.purge.purge import Overwrite, purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, RefusedError, UsageError
 from openpts.system_files import SystemRoots

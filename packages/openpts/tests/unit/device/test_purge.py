@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge import discard as discard_module
-from openpts.device.purge import discard as file_blocks
+from openpts.device.purge import purge as purge_module
 from openpts.device.purge.purge import PurgeClock, SampledSectors, no_purge, purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
@@ -45,7 +44,7 @@ def drive(file: OpenTarget, server: SystemRoots) -> OpenTarget:
 
 @pytest.fixture
 def discard_is(monkeypatch) -> Callable[[Discard], None]:
-    return lambda discard: monkeypatch.setattr(discard_module, "discard", discard)
+    return lambda discard: monkeypatch.setattr(purge_module, "discard", discard)
 
 
 def _zero(fd: int, offset_bytes: int, length_bytes: int) -> None:
@@ -65,7 +64,7 @@ def test_a_file_gets_new_blocks_and_the_proof_is_counted(file, clock, golden) ->
 
 
 def test_a_purge_that_did_nothing_is_an_error(file, monkeypatch) -> None:
-    monkeypatch.setattr(file_blocks, "deallocate", lambda fd, size_bytes: None)
+    monkeypatch.setattr(purge_module, "deallocate", lambda fd, size_bytes: None)
     with pytest.raises(
         PurgeError, match=r"(\d+) of \1 places, 64 of them marked before, still hold what they held"
     ):
@@ -76,7 +75,7 @@ def test_a_file_system_that_fails_is_an_error(file, monkeypatch) -> None:
     def full(fd: int, size_bytes: int, path: Path) -> None:
         raise TargetError("no space")
 
-    monkeypatch.setattr(file_blocks, "allocate_fully", full)
+    monkeypatch.setattr(purge_module, "allocate_fully", full)
     with pytest.raises(PurgeError, match="failed: no space"):
         purge(file)
 

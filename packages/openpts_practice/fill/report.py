@@ -51,7 +51,7 @@ class Rewrite(Struct, frozen=True):
     course: Trajectory
 
 
-class FillRun(Struct, frozen=True):
+class FillReport(Struct, frozen=True):
     """What a run measured, a method for each page; what was not measured is empty."""
 
     run: Run
@@ -61,7 +61,7 @@ class FillRun(Struct, frozen=True):
     bursts: tuple[tuple[float, Sample], ...]
 
     @classmethod
-    def of(cls, run: Run) -> "FillRun":
+    def of(cls, run: Run) -> "FillReport":
         """The courses and bursts as far as they were measured."""
 
         def whole(phase: Phase, cycle: int, number: int) -> list[Sample]:
@@ -102,6 +102,25 @@ class FillRun(Struct, frozen=True):
         """``RND 4 KiB W``."""
         return f"RND {format_block_size(self.conditions.random_block_size_bytes)} W"
 
+    def pages(self) -> Iterator[Page]:
+        """The fill, what idle time gives back, bursts, what was done before."""
+        yield self.course()
+        yield self.after_idle_times()
+        yield self.bursts_by_level()
+        yield state_page(self.run, "Purge", ("Fill curve", "Bursts by fill level"))
+
+    def curve(self) -> Curve:
+        """Mean rate of each step over the fill level."""
+        fill = self.fill.points
+        return Curve(
+            "fill",
+            "Sequential Fill: MB/s v Fill Level",
+            "mean MB/s of each step at its end",
+            OVER_FILL_LEVEL,
+            RATE,
+            tuple((self.share_pct(point.end_bytes), point.bytes_per_s / MB) for point in fill),
+        )
+
     # HYP-FILL-02
     def breaks(self) -> Verdict:
         """The break points of the fill in one sentence."""
@@ -131,7 +150,7 @@ class FillRun(Struct, frozen=True):
         yield "full", self.fill.written_bytes
 
     # HYP-FILL-01
-    def curve_page(self) -> Page:
+    def course(self) -> Page:
         """The rate of each step of the fill, the break points marked."""
         name = PlotName("fill-curve", "Plot X-FILL-1", "Sequential Fill: MB/s v Fill Level")
         fill, sentence = self.fill, self.breaks()
@@ -217,7 +236,7 @@ class FillRun(Struct, frozen=True):
             note="Segments begin and end with steps; the places of falls are more exact.",
         )
 
-    def idle_page(self) -> Page:
+    def after_idle_times(self) -> Page:
         """The course after each idle time."""
         name = PlotName("fill-idle", "Plot X-FILL-2", "Writes after Idle Time: MB/s v GB Written")
         rewrites, without_idle = self.rewrites, self.without_idle
@@ -263,7 +282,7 @@ class FillRun(Struct, frozen=True):
         gains = table(f"{name.id}-returned", "What idle time gives back", head, columns, rewrites)
         return page(name, plot.over(name, shown), gains, rule, shown)
 
-    def bursts_page(self) -> Page:
+    def bursts_by_level(self) -> Page:
         """IOPS of a burst at each fill level."""
         workload, sample = self.burst_workload, itemgetter(1)
         name = PlotName("fill-bursts", "Plot X-FILL-3", f"{workload} Bursts by Fill Level")
@@ -382,24 +401,11 @@ _MEASURES: Final[tuple[Measure[Trajectory], ...]] = (
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
-    found = FillRun.of(run)
-
-    def pages() -> tuple[Page, ...]:
-        cycles = ("Fill curve", "Bursts by fill level")
-        return found.curve_page(), found.idle_page(), found.bursts_page(), state_page(run, "Purge", cycles)
-
-    curve = Curve(
-        "fill",
-        "Sequential Fill: MB/s v Fill Level",
-        "mean MB/s of each step at its end",
-        OVER_FILL_LEVEL,
-        RATE,
-        tuple((found.share_pct(point.end_bytes), point.bytes_per_s / MB) for point in found.fill.points),
-    )
+    found = FillReport.of(run)
     return ReportContent(
         verdicts=(found.breaks(),),
         measures=measured(_MEASURES, found.fill),
-        sections=methodology(run, "Fill Curve", found.test_rows(), pages),
+        sections=methodology(run, "Fill Curve", found.test_rows(), found.pages),
         figures=found.figures,
-        curves=lambda: (curve,),
+        curves=lambda: (found.curve(),),
     )

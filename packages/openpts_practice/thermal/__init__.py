@@ -7,6 +7,9 @@ from openpts.fields.conditions import ExtendedConditions, StepCounts
 from openpts.fields.field import SECONDS, Field, ValueType, count, number
 from openpts.procedures.kit.procedure import Procedure
 
+COLD, WARM, DUTY_CYCLE = 1, 2, 3
+"""Numbers of the loads; the rest before each has the same."""
+
 _TEMPERATURE: Final = number(ge=-60, le=150)
 _WORDS: Final = ValueType(str, metavar="TEXT", limits={"max_length": 200})
 

@@ -15,7 +15,7 @@ from openpts.units import GB, MB, format_duration
 from openpts.vocabulary.sample import Phase
 from openpts_pages import cells
 from openpts_pages.model import Verdict
-from openpts_practice.thermal import ThermalConditions
+from openpts_practice.thermal import COLD, DUTY_CYCLE, WARM, ThermalConditions
 from openpts_practice.thermal.results import (
     HOT_WITHIN_K,
     SLOW_SHARE,
@@ -29,9 +29,7 @@ from openpts_practice.thermal.results import (
     whole_minutes,
 )
 
-COLD, WARM, DUTY_CYCLE = 1, 2, 3
 NAMES: Final = {COLD: "Cold run", WARM: "Warm run", DUTY_CYCLE: "Duty cycle"}
-
 TEMPERATURE: Final = "temperature_c"
 
 
@@ -64,6 +62,70 @@ class HeatingLoad(Struct, frozen=True):
         """By how much a counter of the log rose in it; None where the log has none or was read once."""
         values = [reading.reading.values[name] for reading in self.readings if name in reading.reading.values]
         return values[-1] - values[0] if len(values) > 1 else None
+
+    @property
+    def highest_temperature_c(self) -> float | None:
+        """The highest temperature in a load."""
+        known = [point.temperature_c for point in self.points if point.temperature_c is not None]
+        return max(known, default=None)
+
+    def verdict(self, minute_ns: int) -> Verdict:
+        """Whether it was slowed down by heat; ``fail`` only if that is not known."""
+        evidence = self.throttling.evidence
+        if evidence is ThrottlingEvidence.UNKNOWN:
+            return Verdict(
+                f"{self.name}: n/a (the record has neither temperatures of this drive nor its own report on "
+                "throttling).",
+                "fail",
+            )
+        if not self.throttling.seen:
+            length = format_duration(self.length_ns)
+            slow = self._slow_minutes(minute_ns)
+            return Verdict(f"{self.name}: no throttling seen in {length}{self._highest_text}.{slow}")
+        cause = (
+            "throttled, as the drive reports"
+            if evidence is ThrottlingEvidence.DRIVE
+            else "slow while hot, which looks like throttling; the drive does not report it"
+        )
+        return Verdict(f"{self.name}: {cause}. {self._since_text}{self._cost_text}{self._highest_text}.")
+
+    @property
+    def _highest_text(self) -> str:
+        """The highest temperature of a load; empty where none is known."""
+        highest_c = self.highest_temperature_c
+        return "" if highest_c is None else f"; highest temperature {highest_c:.0f} °C"
+
+    @property
+    def _since_text(self) -> str:
+        throttling = self.throttling
+        assert throttling.first_ns is not None  # noqa: S101 the caller looked
+        written = cells.fixed((throttling.bytes_before or 0) / GB, 1)
+        share = cells.fixed(100 * (throttling.share or 0.0), 1)
+        return (
+            f"It began after {format_duration(throttling.first_ns)} and {written} GB; {share} % of the time "
+            "with I/O was throttled"
+        )
+
+    @property
+    def _cost_text(self) -> str:
+        before, during = self.throttling.before_bytes_per_s, self.throttling.throttled_bytes_per_s
+        if before is None or during is None or not before:
+            return ""
+        rates = f"{cells.fixed(before / MB, 0)} MB/s before, {cells.fixed(during / MB, 0)} MB/s throttled"
+        if during >= _NO_LOSS_SHARE * before:
+            return f", which cost no speed ({rates})"
+        return f": {rates}, {cells.fixed(100 * during / before, 0)} % of it"
+
+    def _slow_minutes(self, minute_ns: int) -> str:
+        """A drive that slows down without heat has another reason, which is not this test's."""
+        minutes = whole_minutes(self.points, minute_ns)
+        slow = sum(minute.bytes_per_s < SLOW_SHARE * minutes[0].bytes_per_s for minute in minutes)
+        if not slow:
+            return ""
+        return (
+            f" {slow} of {len(minutes)} stretches of {format_duration(minute_ns)} were below "
+            f"{100 * SLOW_SHARE:g} % of the first: by the rule not heat, perhaps a full cache."
+        )
 
 
 class ThermalRun(Struct, frozen=True, dict=True):
@@ -142,6 +204,13 @@ class ThermalRun(Struct, frozen=True, dict=True):
             return point.temperature_c
         return self.temperature_at(origin_ns + point.end_ns)
 
+    def verdict(self, number: int) -> Verdict:
+        """Whether a load was slowed down by heat; ``fail`` only if that is not known."""
+        load = self.loads.get(number)
+        if load is None:
+            return Verdict(f"{NAMES[number]}: n/a (not measured).", "fail")
+        return load.verdict(self.conditions.minute_ns)
+
 
 def _ended_ns(step: StepRecord) -> int:
     return step.sample.started_ns + step.sample.elapsed_ns
@@ -185,73 +254,3 @@ RULE: Final = (
     f"while the temperature is within {HOT_WITHIN_K} K of the highest, in a run that warmed the drive by "
     f"{WARMED_BY_K} K."
 )
-
-
-def load_verdict(measured: ThermalRun, number: int, name: str) -> Verdict:
-    """Whether a load was slowed down by heat; ``fail`` only if that is not known."""
-    load = measured.loads.get(number)
-    if load is None:
-        return Verdict(f"{name}: n/a (not measured).", "fail")
-    throttling = load.throttling
-    if throttling.evidence is ThrottlingEvidence.UNKNOWN:
-        return Verdict(
-            f"{name}: n/a (the record has neither temperatures of this drive nor its own report on "
-            "throttling).",
-            "fail",
-        )
-    length = format_duration(load.length_ns)
-    if not throttling.seen:
-        slow = _slow_minutes(load, measured.conditions.minute_ns)
-        return Verdict(f"{name}: no throttling seen in {length}{highest_text(load)}.{slow}")
-    own_word = throttling.evidence is ThrottlingEvidence.DRIVE
-    cause = (
-        "throttled, as the drive reports"
-        if own_word
-        else "slow while hot, which looks like throttling; the drive does not report it"
-    )
-    return Verdict(f"{name}: {cause}. {_since_text(load)}{_cost_text(load)}{highest_text(load)}.")
-
-
-def _since_text(load: HeatingLoad) -> str:
-    throttling = load.throttling
-    assert throttling.first_ns is not None  # noqa: S101 the caller looked
-    written = cells.fixed((throttling.bytes_before or 0) / GB, 1)
-    share = cells.fixed(100 * (throttling.share or 0.0), 1)
-    return (
-        f"It began after {format_duration(throttling.first_ns)} and {written} GB; {share} % of the time with "
-        "I/O was throttled"
-    )
-
-
-def _cost_text(load: HeatingLoad) -> str:
-    before, during = load.throttling.before_bytes_per_s, load.throttling.throttled_bytes_per_s
-    if before is None or during is None or not before:
-        return ""
-    rates = f"{cells.fixed(before / MB, 0)} MB/s before, {cells.fixed(during / MB, 0)} MB/s throttled"
-    if during >= _NO_LOSS_SHARE * before:
-        return f", which cost no speed ({rates})"
-    return f": {rates}, {cells.fixed(100 * during / before, 0)} % of it"
-
-
-def highest_text(load: HeatingLoad) -> str:
-    """The highest temperature of a load; empty where none is known."""
-    highest_c = highest_temperature_c(load)
-    return "" if highest_c is None else f"; highest temperature {highest_c:.0f} °C"
-
-
-def highest_temperature_c(load: HeatingLoad) -> float | None:
-    """The highest temperature in a load."""
-    known = [point.temperature_c for point in load.points if point.temperature_c is not None]
-    return max(known, default=None)
-
-
-def _slow_minutes(load: HeatingLoad, minute_ns: int) -> str:
-    """A drive that slows down without heat has another reason, which is not this test's."""
-    minutes = whole_minutes(load.points, minute_ns)
-    slow = sum(minute.bytes_per_s < SLOW_SHARE * minutes[0].bytes_per_s for minute in minutes)
-    if not slow:
-        return ""
-    return (
-        f" {slow} of {len(minutes)} stretches of {format_duration(minute_ns)} were below "
-        f"{100 * SLOW_SHARE:g} % of the first: by the rule not heat, perhaps a full cache."
-    )

@@ -8,7 +8,6 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.procedures.kit.content import OVER_TIME, Curve, ReportContent
@@ -36,18 +35,8 @@ from openpts_pages.model import (
 )
 from openpts_pages.texts import NOT_REPORTED, NOT_STATED
 from openpts_pages.ticks import TimeAxis
-from openpts_practice.thermal import ThermalConditions
-from openpts_practice.thermal.phases import (
-    COLD,
-    DUTY_CYCLE,
-    NAMES,
-    RULE,
-    WARM,
-    HeatingLoad,
-    ThermalRun,
-    highest_temperature_c,
-    load_verdict,
-)
+from openpts_practice.thermal import COLD, DUTY_CYCLE, WARM, ThermalConditions
+from openpts_practice.thermal.phases import NAMES, RULE, HeatingLoad, ThermalRun
 from openpts_practice.thermal.results import HeatPoint, Throttling, merged
 from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
 
@@ -91,27 +80,21 @@ _MEASURES: Final[tuple[Measure[HeatingLoad], ...]] = (
 )
 
 
-class _Pages(Struct, frozen=True):
-    """The pages of a run, a method for each."""
+class ThermalReport(ThermalRun, frozen=True):
+    """What a run measured, a method for each page."""
 
-    thermal: ThermalRun
-
-    def all(self) -> Iterator[Page]:
+    def pages(self) -> Iterator[Page]:
         """In their order."""
-        yield state_page(self.thermal.run, "Purge and Pre-conditioning")
+        yield state_page(self.run, "Purge and Pre-conditioning")
         yield self.course()
         yield self.results()
         yield self.scatter()
         yield self.duty_cycle()
 
-    def verdict(self, number: int) -> Verdict:
-        """Whether a load was slowed down by heat."""
-        return load_verdict(self.thermal, number, NAMES[number])
-
     def course(self) -> Page:
         """The cold and the warm run over time, and the temperature of the drive below (SOL-BMK-06)."""
         page_id, title = "thermal-course", "MB/s and Temperature v Time - Cold and Warm Run"
-        loads = [load for number in (COLD, WARM) if (load := self.thermal.loads.get(number))]
+        loads = [load for number in (COLD, WARM) if (load := self.loads.get(number))]
         if not loads:
             return nothing_page(page_id, title, "no run was measured")
         panels = self._panels(loads, page_id, title, "X-THERMAL-1")
@@ -121,7 +104,7 @@ class _Pages(Struct, frozen=True):
     def duty_cycle(self) -> Page:
         """The duty cycle over time, the temperature of the drive below."""
         page_id, title = "thermal-duty", "MB/s and Temperature v Time - Duty Cycle"
-        load, conditions = self.thermal.loads.get(DUTY_CYCLE), self.thermal.conditions
+        load, conditions = self.loads.get(DUTY_CYCLE), self.conditions
         if load is None:
             return nothing_page(page_id, title, "it was not measured")
         busy, idle = format_duration(conditions.busy_ns), format_duration(conditions.idle_ns)
@@ -163,7 +146,7 @@ class _Pages(Struct, frozen=True):
             zoom_group=page_id,
         )
         figure = plot.over(PlotName(page_id, f"Plot {number}a", title), speed)
-        known = [(t_ns, value) for t_ns, value in self.thermal.temperatures if origin_ns <= t_ns <= end_ns]
+        known = [(t_ns, value) for t_ns, value in self.temperatures if origin_ns <= t_ns <= end_ns]
         if not known:
             return figure, _NO_TEMPERATURE, speed
         below, shown = self._temperature_panel(known, page_id, time, origin_ns)
@@ -208,7 +191,7 @@ class _Pages(Struct, frozen=True):
         return tuple(
             PlotRule(f"{label} {value:.0f} °C", value, "limit")
             for label in ("warning", "critical")
-            if (value := self.thermal.limit_c(f"{label}_limit_c")) is not None
+            if (value := self.limit_c(f"{label}_limit_c")) is not None
             and value <= max(temperatures) + _LIMIT_WITHIN_K
         )
 
@@ -216,12 +199,12 @@ class _Pages(Struct, frozen=True):
         """Speed over temperature: the cold run by thirds of its time, and the warm run."""
         name = PlotName("thermal-scatter", "Plot X-THERMAL-2", "MB/s v Temperature")
         parts: list[tuple[str, Sequence[HeatPoint]]] = []
-        if cold := self.thermal.loads.get(COLD):
+        if cold := self.loads.get(COLD):
             points = _thinned(cold.points, _SCATTERED)
             ends = [len(points) * third // 3 for third in range(4)]
             thirds = zip(("first", "second", "last"), pairwise(ends), strict=True)
             parts += [(f"Cold run, {third} third", points[start:end]) for third, (start, end) in thirds]
-        if warm := self.thermal.loads.get(WARM):
+        if warm := self.loads.get(WARM):
             parts.append((NAMES[WARM], _thinned(warm.points, _SCATTERED)))
         known = (
             (group, [one for one in own if one.temperature_c is not None and one.elapsed_ns])
@@ -257,11 +240,11 @@ class _Pages(Struct, frozen=True):
     def results(self) -> Page:
         """Every run in a column, and what surrounded them."""
         page_id, title = "thermal-results", "Thermal Throttling - Results"
-        thermal, conditions = self.thermal, self.thermal.conditions
-        sources = dict.fromkeys(health.reading.source for health in thermal.run.health)
+        conditions = self.conditions
+        sources = dict.fromkeys(health.reading.source for health in self.run.health)
 
         def limit(name: str) -> str:
-            value_c = thermal.limit_c(name)
+            value_c = self.limit_c(name)
             return NOT_REPORTED if value_c is None else f"{value_c:.0f} °C"
 
         surroundings = items_table(
@@ -278,21 +261,24 @@ class _Pages(Struct, frozen=True):
         runs = transpose(
             f"{page_id}-runs",
             "Cold run, warm run and duty cycle, apart",
-            _columns(thermal),
-            [(name, thermal.loads.get(number)) for number, name in NAMES.items()],
+            _columns(self),
+            [(name, self.loads.get(number)) for number, name in NAMES.items()],
             head=Col("", cells.words, align="left", width=1.6),
         )
-        verdicts = [load_verdict(thermal, number, name) for number, name in NAMES.items()]
-        return Page(page_id, title, (runs, *verdicts, Verdict(RULE), surroundings), mandatory=True)
+        return Page(page_id, title, (runs, *self.verdicts(), Verdict(RULE), surroundings), mandatory=True)
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Whether each load was slowed down by heat."""
+        return tuple(map(self.verdict, NAMES))
 
     def test_rows(self) -> Rows:
         """The test's fields of the header."""
-        conditions, loads = self.thermal.conditions, self.thermal.loads
+        conditions, loads = self.conditions, self.loads
         cold, warm, duty = (
             format_duration(load.length_ns) if (load := loads.get(number)) else "NOT RUN" for number in NAMES
         )
         return stimulus_rows(
-            self.thermal.run,
+            self.run,
             ("Test Stimulus", f"SEQ {format_block_size(conditions.block_size_bytes)} W"),
             ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
             ("Cold run", cold),
@@ -414,7 +400,7 @@ def _columns(thermal: ThermalRun) -> list[Col[HeatingLoad]]:
         Col(
             "Temperature at the start (°C)", lambda load: temperature(thermal.temperature_at(load.started_ns))
         ),
-        Col("Highest temperature (°C)", lambda load: temperature(highest_temperature_c(load))),
+        Col("Highest temperature (°C)", lambda load: temperature(load.highest_temperature_c)),
         Col("First minute (MB/s)", first_rate),
         Col("Time to the first throttle", time_before),
         amount("Written before the throttle (GB)", attrgetter("bytes_before"), GB, "none seen"),
@@ -431,20 +417,17 @@ def _columns(thermal: ThermalRun) -> list[Col[HeatingLoad]]:
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the record."""
-    thermal = ThermalRun(run, run.conditions(ThermalConditions))
-    pages, loads = _Pages(thermal), thermal.loads
+    found = ThermalReport(run, run.conditions(ThermalConditions))
     return ReportContent(
-        verdicts=tuple(map(pages.verdict, NAMES)),
+        verdicts=found.verdicts(),
         measures=tuple(
             one
             for number, name in NAMES.items()
-            for one in measured(_MEASURES, loads.get(number), Subject(name))
+            for one in measured(_MEASURES, found.loads.get(number), Subject(name))
         ),
-        sections=methodology(run, "Thermal Throttling", pages.test_rows(), lambda: tuple(pages.all())),
-        figures=lambda: {
-            "loads": {key_of(name): _figures(thermal, number) for number, name in NAMES.items()}
-        },
-        curves=lambda: tuple(curve for load in loads.values() for curve in _curves(load)),
+        sections=methodology(run, "Thermal Throttling", found.test_rows(), found.pages),
+        figures=lambda: {"loads": {key_of(name): _figures(found, number) for number, name in NAMES.items()}},
+        curves=lambda: tuple(curve for load in found.loads.values() for curve in _curves(load)),
     )
 
 
@@ -481,7 +464,7 @@ def _figures(measured: ThermalRun, number: int) -> dict[str, Any] | None:
         "elapsed_s": load.length_ns / NS_PER_S,
         "written_bytes": load.written_bytes,
         "temperature_at_start_c": measured.temperature_at(load.started_ns),
-        "highest_temperature_c": highest_temperature_c(load),
+        "highest_temperature_c": load.highest_temperature_c,
         "evidence": throttling.evidence.value,
         "first_throttle_s": None if throttling.first_ns is None else throttling.first_ns / NS_PER_S,
         "written_before_throttle_bytes": throttling.bytes_before,

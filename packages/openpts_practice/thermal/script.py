@@ -38,7 +38,7 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern, Duration, Step, Stimulus
 from openpts.vocabulary.workload import simple_workload
-from openpts_practice.thermal import ThermalConditions
+from openpts_practice.thermal import COLD, DUTY_CYCLE, WARM, ThermalConditions
 from openpts_practice.thermal.results import (
     HeatPoint,
     counters_rose,
@@ -48,11 +48,6 @@ from openpts_practice.thermal.results import (
     throttling_of,
 )
 from openpts_pts.shared.script import written_in_sequence
-
-COLD: Final = 1
-WARM: Final = 2
-DUTY_CYCLE: Final = 3
-"""Numbers of the loads; the rest before each has the same."""
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 

@@ -13,6 +13,7 @@ from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.requests import Apply, ReadHealth
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import ByteAmount, Duration, Step
+from openpts_practice.thermal import COLD, DUTY_CYCLE, WARM
 from openpts_practice.thermal.results import (
     HeatPoint,
     ThrottlingEvidence,
@@ -24,7 +25,7 @@ from openpts_practice.thermal.results import (
     throttling_of,
     whole_minutes,
 )
-from openpts_practice.thermal.script import COLD, DUTY_CYCLE, WARM, standard_conditions
+from openpts_practice.thermal.script import standard_conditions
 from openpts_practice.thermal.script import script as thermal_test
 from tests.support.player import Drive, Played
 

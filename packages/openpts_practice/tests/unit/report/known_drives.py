@@ -14,7 +14,7 @@ from openpts_practice.lifetime import Continued, ReadBack, StopOn
 from openpts_practice.rows import FigureUnit
 from openpts_practice.rows.conditions import FreeSpace
 from openpts_practice.rows.profiles import BENCHMARKS, SHORT
-from openpts_practice.thermal.script import COLD
+from openpts_practice.thermal import COLD
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run, with_samples
 
 BLOCK_BYTES = 131_072

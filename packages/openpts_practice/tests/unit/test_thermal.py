@@ -25,8 +25,8 @@ from openpts_practice.thermal.results import (
     throttling_of,
     whole_minutes,
 )
-from openpts_practice.thermal.script import standard_conditions
 from openpts_practice.thermal.script import script as thermal_test
+from openpts_practice.thermal.script import standard_conditions
 from tests.support.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB

@@ -95,6 +95,7 @@ def _is_complete(folder: Path) -> bool:
         return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "is_terminal",
     [pytest.param(True, marks=pytest.mark.needs("terminals")), pytest.param(False, marks=pytest.mark.slow)],

@@ -186,6 +186,7 @@ def test_a_directory_and_its_device_take_their_places(directory: Path, tmp_path:
     assert sorted(path.name for path in directory.iterdir()) == ["lost+found"]
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     ("script", "limit_s", "failure"),
     [

@@ -31,7 +31,7 @@ def said(cwd: Path, command: str, test: str, target: str, *options: str) -> tupl
     return result.exit_code, result.output + error
 
 
-@pytest.mark.full_matrix
+@pytest.mark.full_matrix(most=8)
 @pytest.mark.parametrize("length", ["--quick", ""])
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("test", TESTS)

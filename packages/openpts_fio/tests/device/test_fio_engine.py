@@ -214,6 +214,7 @@ def test_every_write_has_data_of_its_own(file: Path, open_engine: Open) -> None:
     assert len(zlib.compress(content)) > 0.99 * CAPACITY
 
 
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize(("entropy_pct", "duplicate_pct"), [(25, 0), (70, 0), (100, 30), (50, 60)])
 def test_reducible_data(file: Path, open_engine: Open, entropy_pct: int, duplicate_pct: int) -> None:
     found = blocks(written(file, open_engine(file), ReducibleData(entropy_pct, duplicate_pct)))

@@ -97,6 +97,7 @@ def test_what_was_written_is_read_by_the_run_that_continues(tmp_path: Path) -> N
     }
 
 
+@pytest.mark.slow
 @pytest.mark.needs("files")
 def test_another_file_size_is_refused(tmp_path: Path, golden: Golden) -> None:
     words = ("run", "lifetime", "--no-report", "--cycles", "1", "--overwrite-file")

@@ -77,6 +77,7 @@ def test_the_written_report_has_the_five_nines_of_the_minutes(tmp_path: Path) ->
         assert (row.cells[art].value or 0) < (row.cells[tail].value or 0)
 
 
+@pytest.mark.slow
 @pytest.mark.proves("PTS-WSAT-08..09")
 def test_six_hours_end_it_and_steady_state_is_told(tmp_path: Path) -> None:
     """4 KiB at 10 a second: 6 hours write 885 MB, so the capacity of a larger drive is not reached."""
@@ -146,6 +147,7 @@ def test_the_short_form_comes_to_the_end_of_the_curve(tmp_path: Path) -> None:
     assert amount == f"{written:.2f} x user capacity; at full length at least 4.00 x user capacity"
 
 
+@pytest.mark.slow
 def test_where_the_pass_does_not_hold_the_short_form_goes_on_until_four_drive_fills(tmp_path: Path) -> None:
     target = "sim:pslc?capacity=2GB&scale=1"
     changes = {"within_pct": 5, "minute_ns": NS_PER_S, "histogram_ns": NS_PER_S}

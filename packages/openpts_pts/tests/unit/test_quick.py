@@ -46,6 +46,7 @@ def test_a_quick_look_is_known_as_short(test) -> None:
     assert shortened(quick(test), PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
+@pytest.mark.full_matrix(most=16)
 @pytest.mark.parametrize("test", [name for name in PTS if name != "hir"])
 @pytest.mark.parametrize("preset", [preset.name for preset in shipped_presets()])
 def test_a_quick_run_on_a_shipped_drive_is_never_refused(preset, test) -> None:

@@ -27,6 +27,7 @@ def leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
     return [(name, value)]
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("test", PTS.values(), ids=list(PTS))
 @given(scale=st.fractions(min_value=Fraction(1, 100_000), max_value=1))
 def test_durations_and_repetitions_are_scaled_and_nothing_else(test, scale) -> None:

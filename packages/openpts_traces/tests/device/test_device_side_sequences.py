@@ -59,6 +59,7 @@ def _times_touched(run: TracedRun) -> NDArray[np.int64]:
     return np.cumsum(edges)[:-1]
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.proves("PTS-TOOL-02", "PTS-TOOL-08")
 @pytest.mark.parametrize("tc", [1, 3, 4])
 @pytest.mark.parametrize("size", [128 * KIB, 96 * KIB, 97 * SECTOR, 256 * KIB - SECTOR])

@@ -117,6 +117,7 @@ def _typed(*words: str | Path) -> str:
     return f"{ended.output}{ended.exception or ''}"
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize("forge", [_again_and_again, _itself])
 @pytest.mark.parametrize("table", _TABLES)
 def test_a_table_that_leads_to_the_same_pages_is_refused(tmp_path, table, forge) -> None:
@@ -125,6 +126,7 @@ def test_a_table_that_leads_to_the_same_pages_is_refused(tmp_path, table, forge)
     assert why.startswith(f"can't read {folder / DATABASE_NAME}: "), why
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(
     ("table", "reader"),
     [

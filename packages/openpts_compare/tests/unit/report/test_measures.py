@@ -64,6 +64,7 @@ def test_json_has_every_measure_by_its_key(made_up) -> None:
     }
 
 
+@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize("test", sorted(PTS))
 def test_a_report_is_the_same_on_each_python(test, monkeypatch) -> None:
     """``sum`` rounds floats otherwise from Python 3.12 on: there ``verify`` would find another record."""

@@ -134,6 +134,7 @@ def shown(page: Page, number: str) -> Figure | Table:
     return found
 
 
+@pytest.mark.full_matrix(most=8)
 @pytest.mark.proves("PTS-FLOW-07..10", "PTS-IOPS-21..23", "PTS-IOPS-28", "PTS-IOPS-30", "PTS-IOPS-33..34")
 @pytest.mark.proves("PTS-TP-17..18", "PTS-TP-24..25", "PTS-TP-27", "PTS-TP-31..32", "PTS-LAT-22..23")
 @pytest.mark.proves("PTS-LAT-29", "PTS-LAT-31", "PTS-LAT-37", "PTS-WSAT-26..28", "PTS-WSAT-30")

@@ -99,6 +99,7 @@ def test_composite(drive_class, preconditioning, rounds, points, chosen) -> None
         assert [check.round_number for check in played.checks(phase)] == list(range(5, course.last_round + 1))
 
 
+@pytest.mark.full_matrix(most=6)
 @pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize("workload", sorted(WORKLOADS))
 @pytest.mark.parametrize("course", [STEADY, SETTLES], ids=str)

@@ -148,6 +148,7 @@ def test_only_demand_histograms_capture_every_io(name, drive_class) -> None:
     assert captured == ({Phase.HISTOGRAM} if name in {"cbw", "dirth"} else set())
 
 
+@pytest.mark.full_matrix(most=6)
 @pytest.mark.parametrize(
     ("name", "changed"),
     [

@@ -2,7 +2,6 @@
 
 import csv
 import io
-from collections.abc import Sequence
 from typing import Final
 
 from openpts.escaped_text import spreadsheet_text
@@ -32,30 +31,18 @@ def _csv(table: Table, report: Report) -> str:
         if line:
             text.write(f"# {line}\n")
     writer = csv.writer(text, lineterminator="\n")
-    noted = _noted_columns(table)
-    writer.writerow(_heads(table, noted))
+    # what is below a value in its cell gets a column of its own
+    noted = [any(row.cells[n].note for row in table.rows) for n in range(len(table.columns))]
+    heads = [table.head.label]
+    for column, has_notes in zip(table.columns, noted, strict=True):
+        heads += [column.label, f"{column.label}: note"] if has_notes else [column.label]
+    writer.writerow(map(spreadsheet_text, heads))
     for row in table.rows:
         values = [_field(row.head)]
-        for index, cell in enumerate(row.cells):
-            values.append(_field(cell))
-            if index in noted:
-                values.append(spreadsheet_text(cell.note))
+        for cell, has_notes in zip(row.cells, noted, strict=True):
+            values += [_field(cell), spreadsheet_text(cell.note)] if has_notes else [_field(cell)]
         writer.writerow(values)
     return text.getvalue()
-
-
-def _heads(table: Table, noted: Sequence[int]) -> list[str]:
-    heads = [spreadsheet_text(table.head.label)]
-    for index, column in enumerate(table.columns):
-        heads.append(spreadsheet_text(column.label))
-        if index in noted:
-            heads.append(spreadsheet_text(f"{column.label}: note"))
-    return heads
-
-
-def _noted_columns(table: Table) -> list[int]:
-    """Columns with cells that have a second line, which gets a column of its own."""
-    return [n for n in range(len(table.columns)) if any(row.cells[n].note for row in table.rows)]
 
 
 def _field(cell: Cell) -> str:

@@ -105,21 +105,13 @@ def table(
     note: str = "",
     printed: bool | int = True,
 ) -> Table:
-    """A row for each thing.
-
-    ``printed`` may be the number of cells beyond which a table is too long for paper."""
-    chosen = tuple(columns)
-    rows = tuple(Row(head.cell(thing), tuple(column.cell(thing) for column in chosen)) for thing in things)
-    return Table(
-        id=table_id,
-        title=title,
-        head=head.column,
-        columns=tuple(column.column for column in chosen),
-        rows=rows,
-        group=group,
-        note=note,
-        printed=printed if isinstance(printed, bool) else len(rows) * len(chosen) <= printed,
-    )
+    """A row for each thing; ``printed`` may be the number of cells beyond which it is too long for paper."""
+    chosen = (head, *columns)
+    rows = [[column.cell(thing) for column in chosen] for thing in things]
+    if not isinstance(printed, bool):
+        printed = len(rows) * (len(chosen) - 1) <= printed
+    heads = [column.column for column in chosen]
+    return rows_table(table_id, title, heads, rows, group=group, note=note, printed=printed)
 
 
 def rows_table(
@@ -134,13 +126,13 @@ def rows_table(
 ) -> Table:
     """A table of rows, each its head and its cells; ``heads`` as in ``columns_of``, that of rows first."""
     head, *columns = columns_of(*((heads,) if isinstance(heads, str) else heads))
-    made = (row if isinstance(row, Row) else Row(*_split(row)) for row in rows)
-    return Table(table_id, title, head, tuple(columns), tuple(made), group, note, printed)
+    made = tuple(row if isinstance(row, Row) else _row(row) for row in rows)
+    return Table(table_id, title, head, tuple(columns), made, group, note, printed)
 
 
-def _split(row: Cells) -> tuple[Cell, tuple[Cell, ...]]:
-    head, *others = (one if isinstance(one, Cell) else Cell(one) for one in row)
-    return head, tuple(others)
+def _row(values: Cells) -> Row:
+    head, *others = (one if isinstance(one, Cell) else Cell(one) for one in values)
+    return Row(head, tuple(others))
 
 
 def grid(
@@ -251,13 +243,13 @@ class Plot(Struct, frozen=True, kw_only=True):
         """Figure of the plot, with id, number and title from ``name`` and values from the table ``shown``."""
         values = self._values(shown)
         alt = self.alt
-        for word, text in (
+        for name_in_alt, text in (
             ("{count}", str(len(values))),
             ("{rows}", str(len(shown.rows))),
             ("{low}", self._text(min(values, default=0.0))),
             ("{high}", self._text(max(values, default=0.0))),
         ):
-            alt = alt.replace(word, text)
+            alt = alt.replace(name_in_alt, text)
         return filled(
             Figure,
             self,

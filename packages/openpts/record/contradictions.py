@@ -100,14 +100,14 @@ def refuse_other_interval_histograms(
         return
     for where, whole, parts in operations:
         together = LatencyDistribution.merged([])
-        found = next(chain.from_iterable(_of_part(part, run, together) for part in parts), None)
+        found = next(chain.from_iterable(_of_interval(part, run, together) for part in parts), None)
         if found is None and not _is_that_of(together, whole):
             found = "its histogram is not that of its intervals together"
         if found is not None:
             raise RecordError(f"the record in {folder} contradicts itself in {where}: {found}")
 
 
-def _of_part(operation: OperationSample, run: _Run, together: LatencyDistribution) -> Found:
+def _of_interval(operation: OperationSample, run: _Run, together: LatencyDistribution) -> Found:
     """What an interval and its histogram contradict, which is added to those ``together``."""
     if operation.ios and not operation.histogram:
         yield f"an interval counts {operation.ios:,} I/Os and has no histogram"

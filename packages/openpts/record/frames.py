@@ -4,7 +4,7 @@ Times are ns on the engine's clock, as in the record. What was not measured is n
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -169,11 +169,8 @@ _DEMAND: Final[Columns] = {
     "qd": (_INT, "stimulus.qd"),
 }
 _PERCENTILES: Final[Columns] = {
-    "p50_ns": (_INT, lambda part: part.percentile_ns(50)),
-    "p99_ns": (_INT, lambda part: part.percentile_ns(99)),
-    "p99_9_ns": (_INT, lambda part: part.percentile_ns(99.9)),
-    "p99_99_ns": (_INT, lambda part: part.percentile_ns(99.99)),
-    "p99_999_ns": (_INT, lambda part: part.percentile_ns(99.999)),
+    f"p{percentile}_ns".replace(".", "_"): (_INT, partial(RowSubject.percentile_ns, percentile=percentile))
+    for percentile in (50, 99, 99.9, 99.99, 99.999)
 }
 _INTERVAL: Final[Columns] = {
     **PLACE,

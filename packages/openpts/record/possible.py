@@ -3,12 +3,10 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
 from itertools import chain, pairwise
 from typing import Final
 
 import msgspec
-from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import RecordError
@@ -207,15 +205,11 @@ def _of_amount(
             case _:
                 continue
         is_over = rule is stop and done > required + more  # others wait for the least time of a FirstOf
-        if done >= required - _left_out(more, target.scale) and not is_over:
+        # on a scale I/Os that are outstanding when the amount is reached are not counted
+        if done >= required - (more if target.scale > 1 else 0) and not is_over:
             return
         missed.append(f"{done:,} of {required:,}")
     yield f"it ended with its amount, and has done {' and '.join(missed) or 'none'}"
-
-
-def _left_out(outstanding: int, scale: int) -> int:
-    """What of an amount a drive on a scale does not count: I/Os that are outstanding when it is reached."""
-    return outstanding if scale > 1 else 0
 
 
 def _of_interval_lengths(sample: Sample, scale: int) -> Findings:
@@ -265,7 +259,7 @@ def _of_errors(sample: Sample) -> Findings:
 PlacedFindings = Iterator[tuple[object, str]]
 
 
-def disorder(steps: Sequence["StepRecord"], *, exact: bool) -> PlacedFindings:
+def disorder(steps: Sequence[StepRecord], *, exact: bool) -> PlacedFindings:
     """Each contradiction, with the place of the step in which it is; ``exact``: times are not nominal."""
     yield from _missing(steps)
     yield from _renamed(steps)
@@ -275,7 +269,7 @@ def disorder(steps: Sequence["StepRecord"], *, exact: bool) -> PlacedFindings:
                 yield after.place, found
 
 
-def _missing(steps: Sequence["StepRecord"]) -> PlacedFindings:
+def _missing(steps: Sequence[StepRecord]) -> PlacedFindings:
     """Steps of one number of a phase have positions from 0 on: what was repeated took its own place again."""
     positions: dict[tuple[object, ...], int] = defaultdict(int)
     for step in steps:
@@ -287,7 +281,7 @@ def _missing(steps: Sequence["StepRecord"]) -> PlacedFindings:
         positions[key] += 1
 
 
-def _renamed(steps: Sequence["StepRecord"]) -> PlacedFindings:
+def _renamed(steps: Sequence[StepRecord]) -> PlacedFindings:
     """A test names its streams in one order, whatever they do in a step."""
     orders: dict[frozenset[str], tuple[str, ...]] = {}
     for step in steps:
@@ -328,8 +322,6 @@ _MINUTE_NS: Final = 60 * NS_PER_S
 _FEWEST_BUCKETS: Final = 30
 """Two steps of a drive do not fill so many buckets of a histogram alike."""
 
-Found = Iterator[str]
-
 
 def refuse_impossible(run: Run) -> None:
     """Raises RecordError on the first thing that physics, the stimuli, the kind of the target or the
@@ -352,7 +344,7 @@ def refuse_impossible(run: Run) -> None:
         raise RecordError(f"{where}: {wrong}")
 
 
-def _of_target(run: Run) -> Found:
+def _of_target(run: Run) -> Findings:
     """Of a cache, a purge, an engine and a log that a target which exists can't have."""
     manifest = run.manifest
     kind, name = manifest.target.kind, manifest.target.name
@@ -373,7 +365,7 @@ def _of_target(run: Run) -> Found:
         yield f"its target is {what}, whose log can't be {SIMULATED_LOG!r}"
 
 
-def _not_simulated(run: Run) -> Found:
+def _not_simulated(run: Run) -> Findings:
     """What no drive that exists reports, and no host leaves out."""
     yield from _of_target(run)
     names = {point.name for point in run.sampled} & {DRIVE_ENERGY, *_COUNTED}
@@ -408,7 +400,7 @@ def _without_slips(sample: Sample) -> str:
     return ""
 
 
-def _repeated(steps: Sequence[StepRecord]) -> Found:
+def _repeated(steps: Sequence[StepRecord]) -> Findings:
     """Steps, and rounds of several, that measured the same, I/O by I/O."""
     rounds: dict[str, list[StepRecord]] = defaultdict(list)
     for step in steps:
@@ -427,23 +419,22 @@ def _repeated(steps: Sequence[StepRecord]) -> Found:
             yield f"{name} has the histograms of {other}, in all of {filled:,} buckets"
 
 
-class _Attempt(Struct, frozen=True):
-    started_at: datetime
-    steps: tuple[StepRecord, ...]
-
-
-def _clocks(run: Run) -> Found:
+def _clocks(run: Run) -> Findings:
     """Steps are stored when they have ended: the host's clock goes as far as the engine's, or further.
 
     A clock that was set back in a step goes less far in that one.
     """
-    for one in _attempts(run):
-        moments = [one.started_at, *(run.stored_at[step.behind] for step in one.steps)]
+    attempts = run.manifest.attempts
+    ends = [*(one.steps for one in attempts[1:]), len(run.stored_at)]
+    for attempt, end in zip(attempts, ends, strict=False):
+        steps = [step for step in run.steps if attempt.steps <= step.behind < end]
+        if not steps:
+            continue
+        moments = [moment_of(attempt.started_at), *(run.stored_at[step.behind] for step in steps)]
         passed_ns = [round((b - a).total_seconds() * NS_PER_S) for a, b in pairwise(moments)]
-        short = sum(
-            2 * max(0, ns) < step.sample.elapsed_ns for ns, step in zip(passed_ns, one.steps, strict=True)
-        )
-        first, last = one.steps[0].sample, one.steps[-1].sample
+        pairs = zip(passed_ns, steps, strict=True)
+        short = sum(2 * max(0, ns) < step.sample.elapsed_ns for ns, step in pairs)
+        first, last = steps[0].sample, steps[-1].sample
         lasted_ns = last.started_ns + last.elapsed_ns - first.started_ns
         stored_ns = sum(max(0, ns) for ns in passed_ns)
         is_short = short >= _FEWEST_SHORT_STEPS and 2 * stored_ns < lasted_ns
@@ -454,17 +445,7 @@ def _clocks(run: Run) -> Found:
             )
 
 
-def _attempts(run: Run) -> Iterator[_Attempt]:
-    """Each with the steps that stand of it; none without one."""
-    attempts = run.manifest.attempts
-    ends = [*(one.steps for one in attempts[1:]), len(run.stored_at)]
-    for attempt, end in zip(attempts, ends, strict=False):
-        steps = tuple(step for step in run.steps if attempt.steps <= step.behind < end)
-        if steps:
-            yield _Attempt(moment_of(attempt.started_at), steps)
-
-
-def _otherwise_counted(run: Run) -> Found:
+def _otherwise_counted(run: Run) -> Findings:
     """What a simulated drive counts from one reading of its log to the next, it counts in steps as well."""
     for before, after in pairwise(run.health):
         occasions = {before.occasion, after.occasion}

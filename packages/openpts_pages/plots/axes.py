@@ -10,7 +10,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts_pages.model import Axis, Block, Figure, Page, Section, Series, Table, points_of
+from openpts_pages.model import Axis, Figure, Page, Section, Series, Table, points_of
 from openpts_pages.plots.theme import PLOT_TEXT_PX, text_width_px
 
 Spec = dict[str, Any]
@@ -117,15 +117,12 @@ def right_px(figure: Figure, longest_label_px: float) -> float:
     """Width of the parts to the right of the plot: a second axis, or the labels of its lines."""
     if figure.y2 is not None:
         return max(_axis_px(figure.y2), figure.sides_px[1])
-    labels = END_LABEL_PX + longest_label_px if longest_label_px else 0.0
-    return max(labels, _beyond_end_px(figure.x), figure.sides_px[1])
-
-
-def _beyond_end_px(axis: Axis) -> float:
-    """What the last number below the plot takes beyond its end."""
-    if not axis.ticks or share(axis.ticks[-1], axis) < _NEAR_END:
-        return 0.0
-    return text_width_px(tick_texts(axis)[-1]) / 2
+    labels, beyond_end, x = 0.0, 0.0, figure.x
+    if longest_label_px:
+        labels = END_LABEL_PX + longest_label_px
+    if x.ticks and share(x.ticks[-1], x) >= _NEAR_END:
+        beyond_end = text_width_px(tick_texts(x)[-1]) / 2  # of the last number below the plot
+    return max(labels, beyond_end, figure.sides_px[1])
 
 
 def _axis_px(axis: Axis) -> float:
@@ -162,14 +159,14 @@ def has_end_labels(figure: Figure) -> bool:
 
 def end_labels(figure: Figure, table: Table, rows_above: int = 0) -> list[EndLabel]:
     """One label for each series and each constant line, moved apart where they would touch."""
-    labels = [*_of_series(figure, table), *_of_rules(figure)]
+    labels = _of_series(figure, table)
+    if figure.y2 is None:
+        labels += [EndLabel(rule.label, rule.value, rule.style) for rule in figure.rules if rule.axis == "y"]
     labels.sort(key=lambda label: label.y)
     _, height = inner_size_px(figure, 1, rows_above)
     places = _apart([share(label.y, figure.y) for label in labels], height)
-    return [
-        EndLabel(label.text, value_at(where, figure.y), label.style, label.key, label.color, label.bold)
-        for label, where in zip(labels, places, strict=True)
-    ]
+    moved = zip(labels, places, strict=True)
+    return [replace(label, y=value_at(where, figure.y)) for label, where in moved]
 
 
 def _of_series(figure: Figure, table: Table) -> list[EndLabel]:
@@ -180,12 +177,6 @@ def _of_series(figure: Figure, table: Table) -> list[EndLabel]:
         for n, series in enumerate(figure.series)
         if series.label and (points := visible(points_of(series, table), figure.y))
     ]
-
-
-def _of_rules(figure: Figure) -> list[EndLabel]:
-    if figure.y2 is not None:
-        return []
-    return [EndLabel(rule.label, rule.value, rule.style) for rule in figure.rules if rule.axis == "y"]
 
 
 def visible(points: Sequence[tuple[float, float]], y: Axis) -> list[tuple[float, float]]:
@@ -228,14 +219,10 @@ def _apart(places: Sequence[float], height_px: float) -> list[float]:
     stacks: list[_Stack] = []
     for where in places:
         stacks.append(_Stack(where, 1))
-        while len(stacks) > 1 and _touch(stacks[-2], stacks[-1], gap):
+        while len(stacks) > 1 and stacks[-1].places(gap)[0] - stacks[-2].places(gap)[-1] < gap:
             upper = stacks.pop()
             stacks.append(stacks.pop().joined(upper))
     return [where for stack in stacks for where in stack.places(gap)]
-
-
-def _touch(lower: _Stack, upper: _Stack, gap: float) -> bool:
-    return upper.places(gap)[0] - lower.places(gap)[-1] < gap
 
 
 def longest_label_px(figure: Figure, table: Table) -> float:
@@ -261,22 +248,18 @@ def _aligned(page: Page, tables: Mapping[str, Table]) -> Page:
         if isinstance(block, Figure) and block.kind == "lines" and block.zoom_group:
             groups[block.zoom_group, block.width_px].append(block)
     sides = {
-        figure.id: _widest(figures, tables)
+        figure.id: (
+            max(map(left_px, figures)),
+            max(right_px(one, longest_label_px(one, tables[one.table_id])) for one in figures),
+        )
         for figures in groups.values()
         if len(figures) > 1
         for figure in figures
     }
-    return replace(page, blocks=tuple(_framed(block, sides) for block in page.blocks)) if sides else page
-
-
-def _widest(figures: list[Figure], tables: Mapping[str, Table]) -> tuple[float, float]:
-    return (
-        max(left_px(figure) for figure in figures),
-        max(right_px(figure, longest_label_px(figure, tables[figure.table_id])) for figure in figures),
+    if not sides:
+        return page
+    blocks = (
+        replace(block, sides_px=sides[block.id]) if isinstance(block, Figure) and block.id in sides else block
+        for block in page.blocks
     )
-
-
-def _framed(block: Block, sides: Mapping[str, tuple[float, float]]) -> Block:
-    if isinstance(block, Figure) and block.id in sides:
-        return replace(block, sides_px=sides[block.id])
-    return block
+    return replace(page, blocks=tuple(blocks))

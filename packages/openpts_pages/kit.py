@@ -38,9 +38,7 @@ C = TypeVar("C")
 
 _HEAD: Final = re.compile(r"(?P<label>.*?)(?::(?P<align>[<^]?)(?P<width>[0-9.]*))?")
 _ALIGNED: Final = {"": "right", "<": "left", "^": "center"}
-Cells = Sequence[str | Cell]
-"""A row of a table: its head, then its cells."""
-
+Cells = Sequence[str | Cell]  # a row of a table: its head, then its cells
 NO_ROUND = Verdict("No Round was completed: there is nothing to plot.", "fail")
 
 

@@ -20,11 +20,8 @@ from openpts.vocabulary.bandwidth import MemoryBandwidth
 from openpts.vocabulary.facts import People, Purpose
 from openpts.vocabulary.run_request import RunRequest
 
-INDEX_NAME: Final = "index.html"
-"""The page on a batch, beside its file."""
-VERSION: Final = "1.0"
-"""Major and minor: fields that are added raise the minor one, all else the major one."""
-
+INDEX_NAME: Final = "index.html"  # the page on a batch, beside its file
+VERSION: Final = "1.0"  # major and minor: fields that are added raise the minor one, all else the major one
 DONE: Final = frozenset({RunState.COMPLETE, RunState.FAILED})
 """What a resumed batch leaves as it is; a run that failed can be resumed alone."""
 

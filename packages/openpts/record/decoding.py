@@ -16,9 +16,7 @@ from openpts.schema_words import in_words
 
 Decoded = TypeVar("Decoded")
 
-Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""What SQLite holds of a number that is never negative."""
-
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]  # what SQLite holds of a number that is never negative
 Moment = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """ns on the engine's clock, which begins when the engine opens: what was sampled before is negative."""
 

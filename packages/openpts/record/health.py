@@ -16,10 +16,10 @@ from openpts.vocabulary.sample import Phase, Sample
 CONTINUED: Final = "process_continued"
 """How often openpts has gone on after it was stopped, among what was sampled."""
 
+# What a power meter of the operator's reports, among what was sampled.
 EXTERNAL_POWER: Final = "power_external_w"
 EXTERNAL_PEAK: Final = "power_external_peak_w"
 DRIVE_POWER: Final = "drive_power_w"
-"""What a power meter of the operator's reports, among what was sampled."""
 
 
 class ReadingPoint(StrEnum):

@@ -316,11 +316,9 @@ _COMMAND_SETS: Final = ("ata-", "nvme-", "scsi-")
 # So long a run, or so many of its steps, is no matter of one clock that was set.
 _LEAST_CLOCKED_NS: Final = 10 * NS_PER_S
 _FEWEST_SHORT_STEPS: Final = 3
-_LEAST_TIMED_NS: Final = NS_PER_S
-"""So much I/O takes processor time, which the kernel counts in ticks."""
+_LEAST_TIMED_NS: Final = NS_PER_S  # so much I/O takes processor time, which the kernel counts in ticks
 _MINUTE_NS: Final = 60 * NS_PER_S
-_FEWEST_BUCKETS: Final = 30
-"""Two steps of a drive do not fill so many buckets of a histogram alike."""
+_FEWEST_BUCKETS: Final = 30  # two steps of a drive do not fill so many buckets of a histogram alike
 
 
 def refuse_impossible(run: Run) -> None:

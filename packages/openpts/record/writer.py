@@ -31,30 +31,16 @@ from openpts.vocabulary.sample import Sample, StepPlace, StepState
 from openpts.vocabulary.verdict import Deviation, StepDeviation
 
 DATABASE_NAME = RECORD_NAME
-CAPTURE_FOLDER = "capture"
-"""Holds the files of single I/Os, where a test keeps them."""
-
+CAPTURE_FOLDER = "capture"  # holds the files of single I/Os, where a test keeps them
 INPUT_FOLDER = "input"
 """Holds what the operator wrote for the run, byte for byte: the plan, the description of the drive."""
 
-LIMITS_NAME = "limits.toml"
-"""The copy of a run's limits among the files that the operator wrote for it."""
-
-BASELINE_NAME = "baseline.json"
-"""Beside it, what relative limits need of the baseline's runs."""
-
-OUTPUT_FOLDER = "output"
-"""Holds what programs of the operator's printed, where a test runs them."""
-
-EVENTS_NAME = "events.jsonl"
-"""What happened in the run, for viewers; report and record rest on nothing in it."""
-
-LOG_NAME = "run.log"
-"""What a detached run prints."""
-
-CHECKSUM_SECTION = "sha256"
-"""The section of the manifest with the checksum of all others."""
-
+LIMITS_NAME = "limits.toml"  # the copy of a run's limits among the files that the operator wrote for it
+BASELINE_NAME = "baseline.json"  # beside it, what relative limits need of the baseline's runs
+OUTPUT_FOLDER = "output"  # holds what programs of the operator's printed, where a test runs them
+EVENTS_NAME = "events.jsonl"  # what happened in the run, for viewers; report and record rest on nothing in it
+LOG_NAME = "run.log"  # what a detached run prints
+CHECKSUM_SECTION = "sha256"  # the section of the manifest with the checksum of all others
 _OF_A_BEGINNING: Final = re.compile(
     rf"{DATABASE_NAME}(-wal|-shm|-journal)?|{CLAIM_NAME}|{CAPTURE_FOLDER}|{INPUT_FOLDER}|\.openpts-.*"
 )

@@ -178,7 +178,7 @@ def cover_page(part: RunPart, style: Style) -> Page:
     not_conformant = "fail" if manifest.conditions.of_specification else "info"
     deviations = Verdict(standing.bottom_line, "pass" if standing.conformant else not_conformant)
     summary = with_pages(cover_table(part.short_title, part.deviation_count, part.measures), part.sections)
-    drive = (_drive_table(part), *purpose_tables([(part.name, part.purpose)]))
+    drive = (_drive_table([part]), *purpose_tables([(part.name, part.purpose)]))
     troubles = (*part.failures, *health_verdicts(part), *part.verdicts)
     if style is Style.SPECIFICATION:
         blocks: tuple[Block, ...] = (*drive, ended, *troubles, deviations, summary, *trend_figures([part]))
@@ -235,24 +235,35 @@ def with_pages(summary: Table, sections: Sequence[Section]) -> Table:
     )
 
 
-def _drive_table(part: RunPart) -> Table:
-    manifest = part.manifest
+def _drive_table(parts: Sequence[RunPart]) -> Table:
+    """Of one run with its ID and the time that a simulated drive was at work."""
+    manifests = [part.manifest for part in parts]
+    first, single = manifests[0], len(parts) == 1
+    begun = min(manifest.started_at for manifest in manifests)
+    ended = first.ended_at if single else max(one.ended_at or one.started_at for one in manifests)
+    time = f"{date_and_time(begun)} to {date_and_time(ended)}"
+    simulated_time = parts[0].simulated_time if single else ""
+    caches = (f"{purge_method(one)}; {write_cache(of_cycle(one.write_caches, 1))}" for one in manifests)
     return items_table(
         "cover-drive",
-        "Device and run",
+        "Device and run" if single else "Device and runs",
         [
-            *part.drive,
-            ("Class", manifest.conditions.class_text),
-            ("Test run", f"{date_and_time(manifest.started_at)} to {date_and_time(manifest.ended_at)}"),
-            *((("Simulated time", part.simulated_time),) if part.simulated_time else ()),
-            ("Purge; write cache", purge_and_cache(manifest)),
-            *host_items(manifest),
-            ("Test ID No.", manifest.test_id),
+            *parts[0].drive,
+            ("Class", _each_once(manifest.conditions.class_text for manifest in manifests)),
+            ("Test run", time) if single else ("Test runs", f"{len(parts)}, {time}"),
+            *((("Simulated time", simulated_time),) if simulated_time else ()),
+            ("Purge; write cache", _each_once(caches)),
+            *_host_items(first),
+            *((("Test ID No.", first.test_id),) if single else ()),
         ],
     )
 
 
-def host_items(manifest: Manifest) -> list[tuple[str, str]]:
+def _each_once(texts: Iterable[str]) -> str:
+    return " / ".join(dict.fromkeys(texts))
+
+
+def _host_items(manifest: Manifest) -> list[tuple[str, str]]:
     """The machine and the people."""
     people = manifest.people
     return [
@@ -268,11 +279,6 @@ def host_items(manifest: Manifest) -> list[tuple[str, str]]:
     ]
 
 
-def purge_and_cache(manifest: Manifest) -> str:
-    """How the first cycle's purge and write cache came out."""
-    return f"{purge_method(manifest)}; {write_cache(of_cycle(manifest.write_caches, 1))}"
-
-
 def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
     """Drive, dates, a line for each key value, up to three small plots, and how each run ended."""
     tables = [
@@ -280,7 +286,7 @@ def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
         for part in parts
     ]
     summary = replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
-    drive = _common_drive_table(parts)
+    drive = _drive_table(parts)
     purposes = purpose_tables((part.name, part.purpose) for part in parts)
     figures, runs = trend_figures(parts), _runs_table(parts)
     if style is Style.SPECIFICATION:
@@ -292,27 +298,6 @@ def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
         limits = (verdict for part in parts for verdict in limit_verdicts(part))
         blocks = (large, *limits, *_verdicts(parts), *figures, summary, runs, drive, *purposes)
     return Page("cover", "Executive summary", blocks, mandatory=True)
-
-
-def _common_drive_table(parts: Sequence[RunPart]) -> Table:
-    manifests = [part.manifest for part in parts]
-    begun = min(manifest.started_at for manifest in manifests)
-    ended = max(manifest.ended_at or manifest.started_at for manifest in manifests)
-    return items_table(
-        "cover-drive",
-        "Device and runs",
-        [
-            *parts[0].drive,
-            ("Class", _each_once(manifest.conditions.class_text for manifest in manifests)),
-            ("Test runs", f"{len(parts)}, {date_and_time(begun)} to {date_and_time(ended)}"),
-            ("Purge; write cache", _each_once(purge_and_cache(manifest) for manifest in manifests)),
-            *host_items(manifests[0]),
-        ],
-    )
-
-
-def _each_once(texts: Iterable[str]) -> str:
-    return " / ".join(dict.fromkeys(texts))
 
 
 def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:

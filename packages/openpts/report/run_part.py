@@ -21,19 +21,18 @@ from openpts.plugins import Kind, calling, first, load, offers
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import drive_name, target_kind
 from openpts.procedures.kit.judge import the_judge
-from openpts.procedures.kit.standing import Standing, import_mark, red_line_of, simulation_mark
+from openpts.procedures.kit.standing import (
+    Standing,
+    import_mark,
+    red_line_of,
+    simulation_mark,
+    simulation_name,
+)
 from openpts.procedures.registry import in_test_order, procedure_of
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.run_conditions_page import run_conditions_page
-from openpts.report.setup_page import (
-    PurposeRow,
-    import_items,
-    purpose_rows,
-    setup_page,
-    simulated_time,
-    simulation_items,
-)
+from openpts.report.setup_page import PurposeRow, purpose_rows, setup_page, simulated_time, size_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.limit import JudgedLimit, Judgement
@@ -298,8 +297,7 @@ def _judged(run: Run, content: ReportContent) -> dict[str, Any]:
     return {} if judge is None else judge.part("figures")(run, content)
 
 
-Applied = tuple[int, int]
-"""Thread count and queue depth."""
+Applied = tuple[int, int]  # thread count and queue depth
 
 
 class RunPart(msgspec.Struct, frozen=True):
@@ -412,7 +410,9 @@ def part_of(run: Run, report_date: str) -> RunPart:
         simulated_time=simulated_time(run),
         applied=tuple(dict.fromkeys((stimulus.tc, stimulus.qd) for stimulus in stimuli)),
         sections=tuple(
-            replace(with_aligned_panels(_wanted(section, run)), alerts=(*section.alerts, *alerts))
+            replace(
+                with_aligned_panels(_without_optional_pages(section, run)), alerts=(*section.alerts, *alerts)
+            )
             for section in sections
         ),
         setup=setup_page(run, report_date),
@@ -457,8 +457,8 @@ def _has_own_way(run: Run) -> bool:
     return any(entry.rule_id.startswith(own_rules) for entry in run.ledger)
 
 
-def _wanted(section: Section, run: Run) -> Section:
-    """The section, without its optional pages if the operator wants none."""
+def _without_optional_pages(section: Section, run: Run) -> Section:
+    """The section, with its optional pages if the operator requested these."""
     if run.manifest.conditions.secondary_metrics:
         return section
     return replace(section, pages=tuple(page for page in section.pages if page.mandatory))
@@ -512,25 +512,26 @@ def _shows(page: Page, number: str) -> bool:
 
 def drive_items(run: Run) -> list[tuple[str, str]]:
     """The drive: name, numbers, size, what stands behind the target, interface."""
-    dut, target = run.manifest.dut, run.manifest.target
+    dut, target, imported = run.manifest.dut, run.manifest.target, run.manifest.imported
+    more = [] if imported is None else [("Imported", f"{imported.file}, {imported.form} of {imported.tool}")]
+    if simulation := target.simulation:
+        text = f"{simulation_name(simulation)}, seed {simulation.seed}: {size_text(simulation)}"
+        assumed = f"{len(simulation.assumed)}, see the set-up page"
+        more = [("Simulation", text), ("Assumed parameters", assumed), *more]
     return [
         ("Drive", drive_name(run.manifest)),
         ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
         ("User capacity", format_capacity(target.user_capacity_bytes)),
         ("Target", f"{target.name} - {target_kind(run.manifest)}"),
-        *simulation_items(run),
-        *import_items(run.manifest),
+        *more,
         ("Interface", fact_text(dut, "interface")),
     ]
 
 
 def failures(run: Run) -> tuple[Verdict, ...]:
     """Each failed I/O with all that is known of it."""
-    return tuple(
-        Verdict(_failure_sentence(step), "fail")
-        for step in run.steps
-        if step.sample.state is StepState.FAILED
-    )
+    failed = (step for step in run.steps if step.sample.state is StepState.FAILED)
+    return tuple(Verdict(_failure_sentence(step), "fail") for step in failed)
 
 
 def _failure_sentence(step: StepRecord) -> str:

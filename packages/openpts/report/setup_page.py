@@ -8,7 +8,6 @@ from typing import Final
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Field, fields_of
 from openpts.procedures.kit.header import NO_REFERENCE_PLATFORM, date_and_time, of_cycle, target_kind
-from openpts.procedures.kit.standing import simulation_name
 from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
@@ -39,17 +38,6 @@ def _text(name: str, field: Field, value: object) -> str:
     return value if isinstance(value, str) else condition_text(name, value)
 
 
-def simulation_items(run: Run) -> list[tuple[str, str]]:
-    """Rows of the cover; none for a drive that exists."""
-    simulation = run.manifest.target.simulation
-    if simulation is None:
-        return []
-    return [
-        ("Simulation", f"{simulation_name(simulation)}, seed {simulation.seed}: {_size_text(simulation)}"),
-        ("Assumed parameters", f"{len(simulation.assumed)}, see the set-up page"),
-    ]
-
-
 def simulated_time(run: Run) -> str:
     """Time that passed for the drive, whose clock stands still between steps; empty for one that exists."""
     if run.manifest.target.simulation is None:
@@ -73,7 +61,7 @@ def _simulation(manifest: Manifest) -> Table | None:
             ("Preset", simulation.preset, _PRESET),
             ("Represents", simulation.summary, _PRESET),
             ("Model", simulation.model, _PRESET),
-            ("Simulated part", _size_text(simulation), "scale"),
+            ("Simulated part", size_text(simulation), "scale"),
             ("Scale", "1:1: each page is simulated" if simulation.scale == 1 else scale, "target"),
             ("Seed of the drive", str(simulation.seed), "target"),
             *(
@@ -92,7 +80,8 @@ def _geometry(engine: Facts) -> Facts:
     return {name: fact for name, fact in engine.items() if name.startswith(_GEOMETRY)}
 
 
-def _size_text(simulation: SimulationFacts) -> str:
+def size_text(simulation: SimulationFacts) -> str:
+    """How much of the drive is simulated."""
     return f"{format_capacity(simulation.simulated_bytes)} ({simulation.simulated_bytes:,} bytes) simulated"
 
 
@@ -108,12 +97,6 @@ def _assumed_rows(simulation: SimulationFacts) -> Iterator[tuple[str, str, str]]
         of_part = brief(part.partition(".")[2] or part or "drive")
         for line in wrap(", ".join(names), _LINE):
             yield f"Assumed: {of_part}", line, "assumed: nothing published supports it"
-
-
-def import_items(manifest: Manifest) -> list[tuple[str, str]]:
-    """The row of the cover; none for a run that openpts measured."""
-    imported = manifest.imported
-    return [] if imported is None else [("Imported", f"{imported.file}, {imported.form} of {imported.tool}")]
 
 
 def import_table(manifest: Manifest) -> Table | None:
@@ -274,9 +257,7 @@ def _of_either(label: str, manifest: Manifest, key: str) -> tuple[str, str, str]
     return sourced(label, manifest.dut if key in manifest.dut else manifest.host, key)
 
 
-PurposeRow = tuple[str, str, Cell]
-"""Label, what was declared, and what the run shows of it."""
-
+PurposeRow = tuple[str, str, Cell]  # label, what was declared, and what the run shows of it
 _TB: Final = 10**12
 
 

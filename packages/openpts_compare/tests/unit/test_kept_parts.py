@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 
 from openpts.kept_files import KeptKind
-from openpts.report import part_reader as kept_parts
 from openpts.report import write
-from openpts.report.part_reader import PARTS, RequestedPart, part_digest
 from openpts.report.record_files import record_files
 from openpts.report.sources import ReportSource
-from openpts.report.write import ReportOptions, make_report, write_report
+from openpts.report.write import PARTS, ReportOptions, RequestedPart, make_report, part_digest, write_report
 from openpts_compare.verification import differences, read_report
 from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.report_cases import Reports
@@ -85,21 +83,21 @@ def test_a_part_depends_on_every_file_of_openpts(folder, tmp_path, monkeypatch) 
     home.mkdir()
     source = home / "__init__.py"
     source.write_text("")
-    monkeypatch.setattr(kept_parts.openpts, "__file__", str(source))
-    kept_parts._all_else.cache_clear()
+    monkeypatch.setattr(write.openpts, "__file__", str(source))
+    write._all_else.cache_clear()
     try:
         found = [digest(folder)]
         source.write_text("#")
-        kept_parts._all_else.cache_clear()
+        write._all_else.cache_clear()
         found.append(digest(folder))
         os.utime(source, (1, 1))
-        kept_parts._all_else.cache_clear()
+        write._all_else.cache_clear()
         found.append(digest(folder))
         (home / "another.py").touch()
-        kept_parts._all_else.cache_clear()
+        write._all_else.cache_clear()
         found.append(digest(folder))
     finally:
-        kept_parts._all_else.cache_clear()
+        write._all_else.cache_clear()
     assert len(set(found)) == len(found)
 
 
@@ -107,7 +105,7 @@ def test_a_part_of_another_package_s_test_is_made_each_time(folder, monkeypatch)
     class Other:
         package = type("Package", (), {"is_own": False})
 
-    monkeypatch.setattr(kept_parts, "offers", lambda _kind: {"other": Other})
+    monkeypatch.setattr(write, "offers", lambda _kind: {"other": Other})
     assert digest(folder, test="other") is None
     assert digest(folder) is not None
     assert PARTS.read("nothing") is None

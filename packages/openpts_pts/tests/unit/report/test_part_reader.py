@@ -10,9 +10,9 @@ import msgspec
 import pytest
 
 from openpts.errors import RecordError
-from openpts.report.part_reader import RequestedPart, begin_parts, packed, parts_as_made, unpacked_part
 from openpts.report.run_part import in_order, part_of
 from openpts.report.sources import read_for_report
+from openpts.report.write import RequestedPart, begin_parts, packed, parts_as_made, unpacked_part
 from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.made_up_run import made_up_run
 
@@ -24,20 +24,20 @@ READ = """
     from pathlib import Path
     from openpts.errors import RecordError
     from openpts_pages.plots.worker_processes import worker_processes
-    from openpts.report import part_reader
-    make = part_reader.part_of
+    from openpts.report import write
+    make = write.part_of
     def elsewhere(run, date):
         assert os.getpid() != here
         return make(run, date)
     def end(run, date):
         os._exit(3)
-    here, part_reader.part_of = os.getpid(), {make}
+    here, write.part_of = os.getpid(), {make}
     folders = [Path(name) for name in sys.argv[1:]]
     try:
         with worker_processes({processes}) as workers:
-            wanted = [part_reader.RequestedPart(folder, "2026-11-21T08:00:00Z", None) for folder in folders]
-            begun = part_reader.begin_parts(wanted, workers)
-            parts = list(part_reader.parts_as_made(begun))
+            wanted = [write.RequestedPart(folder, "2026-11-21T08:00:00Z", None) for folder in folders]
+            begun = write.begin_parts(wanted, workers)
+            parts = list(write.parts_as_made(begun))
         sys.stdout.buffer.write(msgspec.json.encode(sorted(parts, key=lambda part: part.folder)))
     except RecordError as error:
         print(error)

@@ -40,14 +40,14 @@ WAITING = """
 READING = """
     import time
     from openpts_pages.plots import worker_processes
-    from openpts.report import part_reader, write
+    from openpts.report import write
     worker_processes._processors = lambda: 2
-    make = part_reader.part_of
+    make = write.part_of
     def slowly(*arguments):
         print("ready", flush=True)
         time.sleep(1)
         return make(*arguments)
-    part_reader.part_of = slowly
+    write.part_of = slowly
 """
 # another process draws, and goes on for a while
 DRAWING = """
@@ -103,7 +103,7 @@ def test_a_helper_that_can_t_say_what_failed_to_a_killed_report_says_nothing(tmp
         (tmp_path / name / DATABASE_NAME).write_bytes(b"no database")
         folders.append(tmp_path / name)
     failing = READING.replace("return make(*arguments)", "raise write.RecordError('unreadable')")
-    failing = failing.replace("slowly\n", "slowly\n    part_reader.read_for_report = str\n")
+    failing = failing.replace("slowly\n", "slowly\n    write.read_for_report = str\n")
     failing += "    write.date_of = lambda _manifests: ''\n"
     failing += "    from unittest.mock import Mock\n"
     failing += "    write.ReportSource.manifests = lambda source: [Mock() for _ in source.run_folders]\n"

@@ -20,7 +20,7 @@ def csv_files(report: Report) -> dict[str, str]:
 
     Lines that begin with ``#`` come first: the report's red line, if it has one, and the table's title and
     note. Then comes a line of column heads, then one line per row. A number is written as it was computed, a
-    missing one in the words of the report.
+    missing one as the report has it.
     """
     return {csv_name(table): _csv(table, report) for table in report.tables().values()}
 

@@ -6,7 +6,7 @@ from typing import Final
 from openpts.vocabulary.facts import Facts
 from openpts_pages.kit import rows_table
 from openpts_pages.model import Cell, Table
-from openpts_pages.texts import NOT_REPORTED, value_text
+from openpts_pages.texts import NOT_REPORTED, capitalised, value_text
 
 _UNITS: Final = frozenset({"ns", "us", "ms", "bytes", "MB/s", "iops"})
 _TERMS: Final = {
@@ -59,9 +59,10 @@ def remaining(facts: Facts, shown: Iterable[str]) -> list[tuple[str, str, str]]:
 
 
 def _label(key: str) -> str:
-    words = key.replace("io_uring", "io-uring").replace("_mb_per_s", "_MB/s").split("_")
-    last = words.pop() if len(words) > 1 and words[-1] in _UNITS else ""
+    first, *others = key.replace("io_uring", "io-uring").replace("_mb_per_s", "_MB/s").split("_")
+    last = others.pop() if others and others[-1] in _UNITS else ""
     unit = f", {_TERMS.get(last, last)}" if last else ""
-    label = " ".join(_TERMS.get(word, word) for word in words)
-    # A term of the field keeps its own way of writing.
-    return (label if words[0] in _TERMS else label[:1].upper() + label[1:]) + unit
+    # a term of the field keeps its own way of writing
+    return (
+        " ".join((_TERMS.get(first, capitalised(first)), *(_TERMS.get(part, part) for part in others))) + unit
+    )

@@ -29,8 +29,8 @@ class Measured(Struct, frozen=True):
 
     ``cell`` has the text without the unit, the unrounded value in ``unit`` (None: not measured) and the note
     that belongs to the value: why it is missing, a low count. ``point`` is the operating point. ``state`` is
-    a note for a value not of steady state where the test looks for it, empty otherwise; ``steady`` is the
-    state in a summary's words. ``stands_in``: the maximum stands in for a percentile that the I/Os do not
+    a note for a value not of steady state where the test requires it, empty otherwise; ``steady`` is the
+    state as a summary has it. ``stands_in``: the maximum stands in for a percentile that the I/Os do not
     suffice for; it is shown, but compared with nothing. ``repeats`` are the values of the passes that it is
     of with their spread, JSON-ready; None of a single one. ``uncertainty`` is None where a test declares
     none; ``with_engine``: the engine's own latency is in the value. ``is_key``: executive summary, suite and
@@ -78,18 +78,18 @@ class Measured(Struct, frozen=True):
     @property
     def note(self) -> str:
         """The operating point, a low count, or why there is no value."""
-        return "; ".join(word for word in (self.point, self.cell.note) if word)
+        return "; ".join(text for text in (self.point, self.cell.note) if text)
 
     @property
     def noted_cell(self) -> Cell:
         """The value in a table away from its test's pages, with uncertainty, operating point and state."""
-        note = "; ".join(word for word in (self.reach, self.note, self.state) if word)
+        note = "; ".join(text for text in (self.reach, self.note, self.state) if text)
         return Cell(self.text, self.value, note, "missing" if self.value is None else "")
 
     @property
     def cover_cell(self) -> Cell:
         """The value on the cover of its own run, with its uncertainty."""
-        return replace(self.cell, note="; ".join(word for word in (self.reach, self.cell.note) if word))
+        return replace(self.cell, note="; ".join(text for text in (self.reach, self.cell.note) if text))
 
     @property
     def reach(self) -> str:
@@ -161,14 +161,14 @@ class Measure(Generic[R_contra]):
                 found /= self.per
             found = cells.number_or(NOT_MEASURED if results is None else self.absent, found, self.decimals)
         measured = found.value is not None
-        words = {"name": subject.name, "point": subject.point}
+        names = {"name": subject.name, "point": subject.point}
         return Measured(
             key=f"{subject.key or key_of(subject.name)}.{self.key}".lstrip("."),
-            label=self.label.format_map(words),
+            label=self.label.format_map(names),
             unit=self.unit,
             cell=found,
             better=self.better or _BETTER_BY_UNIT.get(self.unit, Better.UNJUDGED),
-            point=", ".join(word for word in (subject.point, subject.doubt) if word) if measured else "",
+            point=", ".join(text for text in (subject.point, subject.doubt) if text) if measured else "",
             state=subject.state if measured and self.of_steady_state else "",
             steady=subject.steady if self.of_steady_state else NO_STEADY_STATE,
             stands_in=results is not None and self.stands_in is not None and self.stands_in(results),
@@ -179,8 +179,8 @@ class Measure(Generic[R_contra]):
             with_engine=self.with_engine,
             is_key=self.is_key,
             on_cover=self.on_cover,
-            cover_label=(self.cover_label or self.label).format_map(words),
-            words=self.words.format_map(words),
+            cover_label=(self.cover_label or self.label).format_map(names),
+            words=self.words.format_map(names),
         )
 
 
@@ -191,9 +191,9 @@ def measured(
     return tuple(measure.of(results, subject) for measure in measures)
 
 
-def key_of(words: str) -> str:
-    """A key of the words that name a stimulus: ``rnd_4_kib_rw0`` of ``RND 4 KiB RW0``."""
-    return re.sub("[^a-z0-9]+", "_", words.lower()).strip("_")
+def key_of(name: str) -> str:
+    """A key for the name of a stimulus: ``rnd_4_kib_rw0`` for ``RND 4 KiB RW0``."""
+    return re.sub("[^a-z0-9]+", "_", name.lower()).strip("_")
 
 
 def measure_figures(found: Iterable[Measured]) -> Mapping[str, Any]:

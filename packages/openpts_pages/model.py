@@ -1,7 +1,7 @@
 """The report as data: all that PDF, HTML and terminal show, each number once (report.json).
 
 A value is in one cell, raw beside its text; figures point at the cells of tables, so that nothing
-can be plotted that can't be read. Renderers neither compute nor look anything up.
+can be plotted that can't be read. Renderers compute nothing.
 
 Version 1: front pages, sections with the common header, pages of blocks.
 Version 2: several runs in one report, pages behind the tests, links, claims struck through, small figures
@@ -202,7 +202,7 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, tag="answer"):
     """The question of a test, and first key values as large figures.
 
     ``rows`` are places in the table of key values ``table_id``, whose first cells are label, value and unit;
-    ``words`` has each label in words that need no specification, or nothing.
+    ``words`` explains each label without terms of the specification, or is empty.
     ``of_several``: the head of a row, which names its test, belongs to the label.
     """
 

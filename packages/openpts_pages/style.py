@@ -33,8 +33,8 @@ def key_values_table(test: str, deviations: int, measures: Iterable[Measured]) -
 
 
 def _row(test: str, deviations: int, one: Measured, label: str, cell: Cell) -> Row:
-    words = (Cell(one.unit), Cell(one.steady), Cell(str(deviations), float(deviations)))
-    return Row(Cell(test), (Cell(label), cell, *words))
+    others = (Cell(one.unit), Cell(one.steady), Cell(str(deviations), float(deviations)))
+    return Row(Cell(test), (Cell(label), cell, *others))
 
 
 def _table(rows: Iterable[Row]) -> Table:

@@ -78,8 +78,8 @@ def in_visible_lines(value: Decoded, kind: type[Decoded] | Any) -> Decoded:
 
 
 def _know(kind: Any) -> None:
-    """Let msgspec look at a type for the first time in one thread: another one that used the type meanwhile
-    would take what is half made, and end the process (msgspec 0.22).
+    """Let msgspec inspect a type in one thread first: another one that used the type meanwhile would take
+    what is half made, and end the process (msgspec 0.22).
     """
     if kind not in _KNOWN:
         with _FIRST_USE:

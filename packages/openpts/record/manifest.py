@@ -87,7 +87,7 @@ class Attempt(Struct, frozen=True):
     """One process's work on the run; the first begins it, each further one resumes it.
 
     ``steps`` are those recorded before it, set aside or not. ``went_on_at`` is where in the script a resumed
-    one began, in words; ``idle_ns`` the time without I/O before it, None where no step came before or the
+    one began; ``idle_ns`` the time without I/O before it, None where no step came before or the
     drive is simulated; ``power_cycles`` those of the drive meanwhile, None where its log does not say.
     ``set_aside`` are purges in it, or before it, whose cycle was begun again. ``ended_at``, ``end`` and
     ``reason`` are those of the run's manifest for the last attempt, which has None; RUNNING: it was killed,
@@ -138,7 +138,7 @@ class Manifest(Struct, frozen=True):  # noqa: PLW1641 a struct that is frozen ha
     says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
     left behind on the device. ``scenario`` is what the run was declared to show, None of an imported run;
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty of an
-    imported run. ``trimmed`` is what trimmed LBAs read as, of a test that looks for it.
+    imported run. ``trimmed`` is what trimmed LBAs read as, of a test that reads them.
     ``cuts``, ``power_states``, ``file_systems`` and ``command_runs`` are sections of single tests, whose
     declaration has the type of their entries; a test may have others (see ``Procedure.sections``).
     ``purpose`` is what the operator declared of the drive's use, nothing where none was declared.

@@ -64,7 +64,7 @@ class StepRecord(Struct, frozen=True, eq=False):
     behind: int = 0
 
     def __eq__(self, other: object) -> bool:
-        """Whether the same was measured, wherever it stands in its record."""
+        """Whether the same was measured, wherever it is in its record."""
         return isinstance(other, StepRecord) and (self.place, self.sample) == (other.place, other.sample)
 
     def __hash__(self) -> int:
@@ -76,7 +76,7 @@ class Run(Struct, frozen=True, dict=True):
 
     ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
     ``zero_at`` is when the engine's clock was 0; None without a step. ``stored_at`` is when each step was
-    stored, also those that were set aside since: that of a step lies as far in as it is ``behind``.
+    stored, also those that were set aside since: that of a step is at index ``behind``.
     """
 
     folder: Path
@@ -168,7 +168,7 @@ class Run(Struct, frozen=True, dict=True):
         """The folder with every single I/O of a step, and the step's number in its files.
 
         Each attempt at the run has a folder, and counts its steps from 0; on a simulated drive it repeats
-        what stands.
+        what is there.
         """
         attempts = self.manifest.attempts
         if self.manifest.target.simulation is not None:

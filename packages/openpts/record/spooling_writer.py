@@ -165,7 +165,7 @@ class SpoolingWriter:
         copy.close()
 
     def _write_waiting(self) -> None:
-        """In order, as much as the disk takes; the reserve is given back for it."""
+        """In order, as much as the disk takes; the reserve is released for it."""
         while self._waiting:
             try:
                 self._waiting[0](self._writer)

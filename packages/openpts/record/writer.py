@@ -45,7 +45,7 @@ _OF_A_BEGINNING: Final = re.compile(
     rf"{DATABASE_NAME}(-wal|-shm|-journal)?|{CLAIM_NAME}|{CAPTURE_FOLDER}|{INPUT_FOLDER}|\.openpts-.*"
 )
 
-# full; fails, which a quota and a write-protected disk look like too; is read-only
+# full; fails, which a quota and a write-protected disk cause, too; is read-only
 _FOR_NOW: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
 _PRIMARY_CODE: Final = 0xFF
 
@@ -153,7 +153,7 @@ class RunWriter:
             )
 
     def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:
-        """Append to the ledger, in the order given."""
+        """Append to the ledger, in this order."""
         with self._transaction() as connection:
             _insert_deviations(connection, ((one, None, None) for one in deviations))
 

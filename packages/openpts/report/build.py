@@ -310,7 +310,7 @@ def _setup_page(parts: Sequence[RunPart]) -> Page:
 
 
 def _standings(parts: Sequence[RunPart]) -> tuple[Verdict, ...]:
-    """How each run stands to the specification, once for those that stand alike."""
+    """What each run may claim of the specification, once for those that may claim the same."""
     names: dict[tuple[str, bool], list[str]] = {}
     for part in parts:
         key = (part.standing.bottom_line, part.standing.conformant)

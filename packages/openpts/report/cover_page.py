@@ -150,9 +150,9 @@ def card_words(one: Measured) -> str:
 
 
 def plain_words(label: str) -> str:
-    """A key value's name in words: ``random writes of 4 KiB, 99.9 % are faster`` for ``RND 4 KiB RW0, 3 9s``.
+    """A key value without terms: ``random writes of 4 KiB, 99.9 % are faster`` for ``RND 4 KiB RW0, 3 9s``.
 
-    Empty for names that are words already.
+    Empty for names that have none.
     """
     found = _STIMULUS.fullmatch(label)
     if found is None:

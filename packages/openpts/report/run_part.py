@@ -362,7 +362,7 @@ def _pages_of_plug_ins(run: Run) -> Iterator[tuple[str, Page]]:
 
 
 def _standing(run: Run) -> tuple[Standing, tuple[Page, ...]]:
-    """Where the run stands by the judge of the specification, with the page on that."""
+    """What the judge of the specification finds of the run, with the page on that."""
     judged_by = first(Kind.REQUIREMENTS)
     if judged_by is None:
         return Standing(red_line_of(run), conformant=False, bottom_line=_NOT_JUDGED), ()
@@ -511,7 +511,7 @@ def _shows(page: Page, number: str) -> bool:
 
 
 def drive_items(run: Run) -> list[tuple[str, str]]:
-    """The drive: name, numbers, size, what stands behind the target, interface."""
+    """The drive: name, numbers, size, the kind of target, interface."""
     dut, target, imported = run.manifest.dut, run.manifest.target, run.manifest.imported
     more = [] if imported is None else [("Imported", f"{imported.file}, {imported.form} of {imported.tool}")]
     if simulation := target.simulation:

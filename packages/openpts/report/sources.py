@@ -18,7 +18,7 @@ from openpts.run_folder_files import check_folder
 
 
 class ReportSource(Struct, frozen=True):
-    """The run folders of a report; ``folder`` is where it is written if nothing else is said."""
+    """The run folders of a report; ``folder`` is where it is written by default."""
 
     run_folders: tuple[Path, ...]
     folder: Path
@@ -87,7 +87,7 @@ def _run_folders(path: Path) -> list[Path]:
 
 
 def _has_record(whole: Path, name: str, what: str) -> bool:
-    """Whether a folder of a suite or a batch is that of a run. Raises RecordError where it lies elsewhere."""
+    """Whether a folder of a suite or a batch is that of a run. Raises RecordError where it is elsewhere."""
     with failing_as(RecordError, f"can't read the {what} in {whole}"), suppress(FileNotFoundError):
         check_folder(whole, name)
         return os.path.lexists(whole / name / DATABASE_NAME)

@@ -231,7 +231,7 @@ def _link(
         "run-conditions-link",
         "What happened on the PCIe link",
         "Elapsed (s) | Change:<4",
-        ((cells.number((t_ns - start_ns) / NS_PER_S, 0), cells.words(text)) for t_ns, text in changes),
+        ((cells.number((t_ns - start_ns) / NS_PER_S, 0), text) for t_ns, text in changes),
     )
     text = f"The PCIe link changed, or errors were counted on it: {len(changes):,} times."
     return (Verdict(text, "fail"), table)

@@ -297,7 +297,7 @@ def _pool(options: ReportOptions, workers: Executor) -> DrawingPool | None:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Records and models hold together until the report is done: to look for garbage in them only costs."""
+    """Records and models live until the report is done: a search for garbage in them only costs time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -328,7 +328,7 @@ def _write(
     record: Sequence[RecordFile] = (),
     owners: Collection[Path] = (),
 ) -> WrittenReport:
-    """Data of a report with a name of its own lies in a folder of that name; ``owners`` are folders of runs
+    """Data of a report with a name of its own is in a folder of that name; ``owners`` are folders of runs
     that it may be in.
 
     The list of checksums has the files of the record as well, where they are in the same folder.

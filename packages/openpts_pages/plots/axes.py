@@ -35,7 +35,7 @@ def _nines(pct: float) -> float:
 
 
 def share(value: float, axis: Axis) -> float:
-    """Where a value lies on the axis: 0 at its start, 1 at its end. A logarithmic one has no place for 0."""
+    """Where a value is on the axis: 0 at its start, 1 at its end. A logarithmic one has no place for 0."""
     return shares(axis)(value)
 
 
@@ -151,7 +151,7 @@ class EndLabel(Struct, frozen=True):
 
 
 def has_end_labels(figure: Figure) -> bool:
-    """Whether lines are named at their ends: not where an axis stands there, bars end, or too many would."""
+    """Whether lines are named at their ends: not where an axis is there, bars end, or too many would."""
     bars = any(series.style == "bars" for series in figure.series)
     crowded = bars or len(figure.series) > _MOST_END_LABELS
     return figure.kind == "lines" and figure.y2 is None and not crowded

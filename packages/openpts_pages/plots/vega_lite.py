@@ -422,7 +422,7 @@ def _place(name: str, cells: int) -> Spec:
 
 
 def _in_cells(value: float | None, centers: Sequence[float | None]) -> float:
-    """Where a value lies among cells with these values at their centers: 0.5 is the center of the first."""
+    """Where a value is among cells with these values at their centers: 0.5 is the center of the first."""
     known = [center for center in centers if center is not None]
     assert value is not None  # noqa: S101 a contour is made of numbers
     for at, (one, other) in enumerate(pairwise(known)):

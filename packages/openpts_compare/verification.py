@@ -27,9 +27,9 @@ from openpts.report.write import REPORT_NAME, ReportOptions, make_report
 from openpts.run_folder_files import read_file
 from openpts.schema_words import in_words
 from openpts_pages.csv_files import FOLDER, csv_name
+from openpts_pages.measure import Style
 from openpts_pages.model import SCHEMA_VERSION, Report
 from openpts_pages.plots.worker_processes import worker_processes
-from openpts_pages.style import Style
 
 
 class Difference(Struct, frozen=True):

@@ -22,7 +22,7 @@ from openpts.record.decoding import in_visible_lines
 from openpts.record.frames import FRAMES, declared_rows, types_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, ns_between
-from openpts.report.redaction import redacted_entry, redacted_run
+from openpts.report.redaction import redacted_run, redacted_value
 from openpts.report.sources import read_for_report, run_folders_of, run_of_entry
 from openpts.run_folder_files import write_files
 from openpts.temporary_folder import temporary_folder
@@ -68,7 +68,9 @@ def junit_of(folders: Iterable[Path], *, redact: bool) -> bytes:
         for entry, found in zip(entries, runs, strict=True):
             if found is None:
                 assert entry is not None  # noqa: S101 a run that was named is there
-                cases.append(_case_of_entry(redacted_entry(entry, manifests) if redact else entry))
+                cases.append(
+                    _case_of_entry(redacted_value(entry, manifests, BatchEntry) if redact else entry)
+                )
                 continue
             run = redacted_run(found) if redact else found
             started.append(run.manifest.started_at)

@@ -11,7 +11,7 @@ from openpts.cli.main import cli
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, write_report
-from openpts_pages.style import Style
+from openpts_pages.measure import Style
 from tests.support.shortened_runs import shortened_run
 from tests.support.stream_runs import measured, stored
 

@@ -21,8 +21,8 @@ from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart, part_of
 from openpts_pages import html
 from openpts_pages.csv_files import csv_files
+from openpts_pages.measure import Style
 from openpts_pages.model import Report
-from openpts_pages.style import Style
 from tests.support.made_up_run import telling_run
 
 DATE = "2026-11-21T08:00:00Z"

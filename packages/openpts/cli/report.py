@@ -51,7 +51,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     """
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
     from openpts.report.write import ReportOptions, write_report  # noqa: PLC0415 likewise
-    from openpts_pages.style import Style  # noqa: PLC0415 likewise
+    from openpts_pages.measure import Style  # noqa: PLC0415 likewise
 
     chosen = ReportOptions(style=Style(style), **options)
     batch = next(filter(has_drives_apart, runs), None)
@@ -81,7 +81,7 @@ def _reports_on_batch(
     """
     from openpts.record.batch import DONE, read_batch, write_batch  # noqa: PLC0415 slow to load
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
-    from openpts.report.redaction import redacted_name  # noqa: PLC0415 likewise
+    from openpts.report.redaction import redacted_value  # noqa: PLC0415 likewise
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import write_report  # noqa: PLC0415 likewise
 
@@ -91,7 +91,7 @@ def _reports_on_batch(
         run = folder / entry.folder
         if run.exists() and has_begun(run):
             folders.append(run)
-            name = redacted_name(entry.folder, [read_manifest(run)]) if options.redact else entry.folder
+            name = redacted_value(entry.folder, [read_manifest(run)]) if options.redact else entry.folder
             place = None if out is None else out / name
             written.append(write_report(ReportSource.of((run,), place), out=place, options=options))
             if out is None:
@@ -121,7 +121,7 @@ def reports_on(folder: Path) -> "list[WrittenReport]":
     from openpts.report.sources import ReportSource  # noqa: PLC0415 likewise
     from openpts.report.write import ReportOptions, write_report  # noqa: PLC0415 likewise
     from openpts.runner.event_lines import ReportsWritten  # noqa: PLC0415 likewise
-    from openpts_pages.style import Style  # noqa: PLC0415 likewise
+    from openpts_pages.measure import Style  # noqa: PLC0415 likewise
 
     source = ReportSource.of((folder,))
     written = [write_report(source)]
@@ -161,14 +161,14 @@ def print_figures(
 ) -> None:
     """One object for one run, with the error that it ends with; of several runs, a list of theirs."""
     from openpts.record.reader import read_manifest  # noqa: PLC0415 slow to load
-    from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
+    from openpts.report.redaction import redacted_value  # noqa: PLC0415 slow to load
     from openpts.report.run_part import SCHEMA_OF_RUNS, summarize  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
 
     known = {folder: figures for one in written for folder, figures in one.figures.items()}
     summaries = [known.get(folder) or summarize(read_for_report(folder)) for folder in run_folders]
     if redact:
-        summaries = redacted_figures(summaries, [read_manifest(folder) for folder in run_folders])
+        summaries = redacted_value(summaries, [read_manifest(folder) for folder in run_folders])
     for one in written:
         print_notes(one)
     reports = {"reports": [str(path) for one in written for path in one.documents]}

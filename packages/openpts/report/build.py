@@ -19,8 +19,8 @@ from openpts.run_folder_files import file_name_word
 from openpts.units import format_capacity
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import rows_table
+from openpts_pages.measure import Style
 from openpts_pages.model import Block, Page, Report, Table, Verdict
-from openpts_pages.style import Style
 from openpts_pages.texts import brief, fact_text
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"

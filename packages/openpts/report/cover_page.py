@@ -15,7 +15,7 @@ from openpts.report.run_part import RunPart
 from openpts.report.setup_page import purpose_tables
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import rows_table
-from openpts_pages.measure import Measured
+from openpts_pages.measure import Measured, Style, cover_table, key_values_table
 from openpts_pages.model import (
     Answer,
     Axis,
@@ -29,7 +29,6 @@ from openpts_pages.model import (
     Table,
     Verdict,
 )
-from openpts_pages.style import Style, cover_table, key_values_table
 from openpts_pages.texts import NOT_STATED, capitalised, fact_text
 
 _MOST: Final = 3

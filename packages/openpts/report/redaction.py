@@ -3,18 +3,21 @@
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from openpts.escaped_text import with_texts
-from openpts.record.batch import BatchEntry, folder_word
+from openpts.record.batch import folder_word
 from openpts.record.health import HealthRecord
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run
 from openpts.run_folder_files import file_name_word
 from openpts.vocabulary.verdict import Deviation
 from openpts_pages.model import Report
+
+T = TypeVar("T")
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")
 _TEST_ID_DIGITS: Final = 4
@@ -25,42 +28,31 @@ def redacted(report: Report, manifests: Sequence[Manifest]) -> Report:
 
     The digits are the same in all reports of a drive, so that reports of one drive can be recognized.
     """
+    return replace(redacted_value(report, manifests, Report), redacted=True)
+
+
+def redacted_value(value: T, manifests: Sequence[Manifest], kind: Any = Any) -> T:
+    """A value with serial numbers replaced in all of its texts; one that is no plain JSON has a ``kind``."""
     replacements = _replacements(manifests)
-    plain = msgspec.to_builtins(report)
-    changed = msgspec.convert(_replaced(plain, replacements), type=Report)
-    return msgspec.structs.replace(changed, redacted=True)
 
+    def replaced(text: str) -> str:
+        for pattern, by in replacements:
+            text = pattern.sub(by, text)
+        return text
 
-def redacted_figures(figures: list[dict[str, Any]], manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """Figures as `--json` prints them, with serial numbers replaced."""
-    changed: list[dict[str, Any]] = _replaced(figures, _replacements(manifests))
+    changed: T = msgspec.convert(with_texts(msgspec.to_builtins(value), replaced), type=kind)
     return changed
-
-
-def redacted_name(name: str, manifests: Sequence[Manifest]) -> str:
-    """Name of a folder with serial numbers replaced."""
-    return str(_replaced(name, _replacements(manifests)))
 
 
 def redacted_run(run: Run) -> Run:
     """The same for what else is made of a run: its facts, ledger and readings of health."""
-    replacements = _replacements([run.manifest])
-
-    def of(value: Any, kind: Any) -> Any:
-        return msgspec.convert(_replaced(msgspec.to_builtins(value), replacements), type=kind)
-
-    return msgspec.structs.replace(
+    manifests = [run.manifest]
+    return replace(
         run,
-        manifest=of(run.manifest, manifest_of(run.manifest.conditions.test)),
-        ledger=of(run.ledger, tuple[Deviation, ...]),
-        health=of(run.health, tuple[HealthRecord, ...]),
+        manifest=redacted_value(run.manifest, manifests, manifest_of(run.manifest.conditions.test)),
+        ledger=redacted_value(run.ledger, manifests, tuple[Deviation, ...]),
+        health=redacted_value(run.health, manifests, tuple[HealthRecord, ...]),
     )
-
-
-def redacted_entry(entry: BatchEntry, manifests: Sequence[Manifest]) -> BatchEntry:
-    """Entry of a batch with serial numbers replaced."""
-    replacements = _replacements(manifests)
-    return msgspec.convert(_replaced(msgspec.to_builtins(entry), replacements), type=BatchEntry)
 
 
 def _replacements(manifests: Sequence[Manifest]) -> list[tuple[re.Pattern[str], str]]:
@@ -89,12 +81,3 @@ def _alone(text: str) -> re.Pattern[str]:
 
 def _hash4(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:4]
-
-
-def _replaced(value: Any, replacements: list[tuple[re.Pattern[str], str]]) -> Any:
-    def replaced(text: str) -> str:
-        for pattern, by in replacements:
-            text = pattern.sub(by, text)
-        return text
-
-    return with_texts(value, replaced)

@@ -43,11 +43,11 @@ from openpts.report.run_part import RunPart, part_of
 from openpts.report.sources import ReportSource, date_of, read_for_report
 from openpts_pages.csv_files import FOLDER, csv_files
 from openpts_pages.html import render_html
+from openpts_pages.measure import KEY_VALUES_ID, Style
 from openpts_pages.model import Report, Table, Verdict
 from openpts_pages.pdf import render_pdf
 from openpts_pages.plots.svg import DrawingPool, draw_figures
 from openpts_pages.plots.worker_processes import worker_processes
-from openpts_pages.style import KEY_VALUES_ID, Style
 
 REPORT_NAME = "report"
 _MOST_NAMED: Final = 3

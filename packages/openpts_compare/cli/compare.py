@@ -16,7 +16,7 @@ from openpts.cli.console import table_console
 from openpts.cli.options import PATH, argument, flag, group, option, with_options
 from openpts.cli.standard_streams import print_object
 from openpts.errors import UsageError
-from openpts.report.redaction import redacted, redacted_figures
+from openpts.report.redaction import redacted, redacted_value
 from openpts_compare.cli.report_files import FileArgs, folder_of_files
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import RunComparison, compare_runs, read_entries
@@ -127,7 +127,7 @@ def compare(
     written = files.written(report, _OUT)
     if as_json:
         found = msgspec.to_builtins(comparison_document(comparison, written))
-        print_object(redacted_figures([found], records)[0] if files.redact else found)
+        print_object(redacted_value(found, records) if files.redact else found)
         return
     print_comparison(sys.stdout, report, comparison)
     for path in written:

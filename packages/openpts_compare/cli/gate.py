@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-import msgspec
 
 from openpts.cli.options import (
     FILE,
@@ -23,7 +22,7 @@ from openpts.cli.options import (
 )
 from openpts.cli.standard_streams import print_document, with_controls
 from openpts.errors import LimitError, NoVerdictError, UsageError
-from openpts.report.redaction import redacted, redacted_figures
+from openpts.report.redaction import redacted, redacted_value
 from openpts.report.sources import run_folders_of
 from openpts.vocabulary.limit import Judgement
 from openpts_compare.cli.report_files import FileArgs, folder_of_files
@@ -118,8 +117,7 @@ def gate(  # long: its parameters are the options
     written = files.written(report, _OUT)
     document = GateDocument.by(result, candidates, bases, written)
     if files.redact:  # reasons name folders of runs, and those may name drives
-        (plain,) = redacted_figures([msgspec.to_builtins(document)], manifests)
-        document = msgspec.convert(plain, GateDocument)
+        document = redacted_value(document, manifests, GateDocument)
     if junit is not None:
         write_export(junit.parent, {junit.name: document.junit()})
     if as_json:

@@ -265,7 +265,11 @@ def _of_operations(
         yield from (f"{name}: {text}" for text in texts)
         if not has_sizes:
             continue
-        least, most = _bytes_of(name, operation.ios, stimulus, run)
+        least, most = 0, 0
+        if name in _TRANSFERS:
+            sizes = [size.block_size_bytes for size in stimulus.block_sizes]
+            least = max(0, operation.ios * min(sizes) - _cut_bytes(operation.ios, stimulus, run))
+            most = operation.ios * max(sizes)
         # a transfer that fio found short fails its step
         if not least <= operation.bytes <= most and (run.exact or state is StepState.COMPLETE):
             yield (
@@ -314,14 +318,6 @@ def _of_histogram(
     ):
         if value is None or not least <= value <= most:
             yield f"{field} is {value}, and by its histogram {_span(least, most)}"
-
-
-def _bytes_of(name: str, ios: int, stimulus: Stimulus, run: _Run) -> tuple[int, int]:
-    """Least and most bytes that ``ios`` I/Os of an operation can move in the stimulus's sizes."""
-    if name not in _TRANSFERS:
-        return 0, 0
-    sizes = [size.block_size_bytes for size in stimulus.block_sizes]
-    return max(0, ios * min(sizes) - _cut_bytes(ios, stimulus, run)), ios * max(sizes)
 
 
 def _cut_bytes(ios: int, stimulus: Stimulus, run: _Run) -> int:

@@ -102,31 +102,23 @@ def _refuse_what_computes(database: Path, connection: sqlite3.Connection) -> Non
 
 
 def _open(database: Path) -> sqlite3.Connection:
+    """Opened for reading, which ends for a database whose tables lead to the same pages again and again.
+
+    SQLite asks for its steps between rows, but not within a ``count(*)``. Reading a record takes up to 0.06
+    steps for each byte; one of telemetry alone, whose rows are the smallest, 0.7.
+    """
     # A closed run is one file that is never written again: opened as immutable, it can be read from read-only
     # ground and reading leaves no side files. A run in progress, or one that was killed, has a log
     # beside it that must be read as well.
-    closed = not database.with_name(f"{database.name}-wal").exists()
-    mode = "immutable=1" if closed else "mode=ro"
+    log = database.with_name(f"{database.name}-wal")
+    mode = "mode=ro" if log.exists() else "immutable=1"
     connection = sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True)
-    _bound_steps(database, connection)
-    return connection
-
-
-def _bound_steps(database: Path, connection: sqlite3.Connection) -> None:
-    """End the reading of a database whose tables lead to the same pages again and again.
-
-    SQLite asks between rows, but not within a ``count(*)``. Reading a record takes up to 0.06 steps for each
-    byte; one of telemetry alone, whose rows are the smallest, 0.7.
-    """
     size_bytes = database.stat().st_size
     with suppress(FileNotFoundError):  # of a run in progress
-        size_bytes += database.with_name(f"{database.name}-wal").stat().st_size
+        size_bytes += log.stat().st_size
     left = iter(range(_STEPS_A_BYTE * size_bytes // _STEPS_AT_ONCE))
-
-    def has_too_many() -> bool:
-        return next(left, None) is None
-
-    connection.set_progress_handler(has_too_many, _STEPS_AT_ONCE)
+    connection.set_progress_handler(lambda: next(left, None) is None, _STEPS_AT_ONCE)
+    return connection
 
 
 class _Tag(msgspec.Struct):

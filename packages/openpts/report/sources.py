@@ -79,19 +79,15 @@ def _run_folders(path: Path) -> list[Path]:
     if not is_batch(path):
         return [path]
     batch = read_batch(path)
-    what = batch.kind
-    folders = [path / entry.folder for entry in batch.entries if _has_record(path, entry.folder, what)]
+    folders = []
+    for entry in batch.entries:
+        with failing_as(RecordError, f"can't read the {batch.kind} in {path}"), suppress(FileNotFoundError):
+            check_folder(path, entry.folder)  # which may be a link to elsewhere
+            if os.path.lexists(path / entry.folder / DATABASE_NAME):
+                folders.append(path / entry.folder)
     if not folders:
-        raise RecordError(f"cannot use the {what} in {path}: none of its runs has a record")
+        raise RecordError(f"cannot use the {batch.kind} in {path}: none of its runs has a record")
     return folders
-
-
-def _has_record(whole: Path, name: str, what: str) -> bool:
-    """Whether a folder of a suite or a batch is that of a run. Raises RecordError where it is elsewhere."""
-    with failing_as(RecordError, f"can't read the {what} in {whole}"), suppress(FileNotFoundError):
-        check_folder(whole, name)
-        return os.path.lexists(whole / name / DATABASE_NAME)
-    return False
 
 
 def default_date(run: Run) -> str:

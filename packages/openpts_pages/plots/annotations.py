@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from openpts_pages.model import Band, Figure, Mark, PlotRule, Table, points_of
 from openpts_pages.plots.axes import (
@@ -50,11 +51,10 @@ class LegendEntry(Struct, frozen=True):
     """An entry of the legend: ``x_px`` from the plot's left, in row 0 (the lowest) or above."""
 
     text: str
-    x_px: float
-    row: int
     style: str
     color: int = 0
-    key: str = ""
+    x_px: float = 0.0
+    row: int = 0
 
 
 def labels_above(figure: Figure, width_px: float) -> list[LabelAbove]:
@@ -125,29 +125,19 @@ def legend(figure: Figure) -> list[LegendEntry]:
     """Names of series and constant lines where they have no labels at their ends; one alone needs none."""
     if has_end_labels(figure):
         return []
-    entries = [
-        (series.label, series.style, series.color, f"s{n}")
-        for n, series in enumerate(figure.series)
-        if series.label
-    ]
+    entries = [LegendEntry(one.label, one.style, one.color) for one in figure.series if one.label]
     if figure.y2 is not None:
-        entries += [(rule.label, rule.style, 0, "") for rule in figure.rules if rule.axis == "y"]
+        entries += [LegendEntry(rule.label, rule.style) for rule in figure.rules if rule.axis == "y"]
     if len(entries) < 2:
         return []
-    lines: list[list[tuple[float, tuple[str, str, int, str]]]] = [[]]
-    x = 0.0
+    placed, x, row = [], 0.0, 0
     for entry in entries:
-        width = _SYMBOL_PX + text_width_px(entry[0]) + _BETWEEN_ENTRIES_PX
-        if lines[-1] and x + width > figure.width_px * 0.86:
-            lines.append([])
-            x = 0.0
-        lines[-1].append((x, entry))
+        width = _SYMBOL_PX + text_width_px(entry.text) + _BETWEEN_ENTRIES_PX
+        if x and x + width > figure.width_px * 0.86:
+            x, row = 0.0, row + 1
+        placed.append(replace(entry, x_px=x, row=row))
         x += width
-    return [
-        LegendEntry(text, where, len(lines) - 1 - number, style, color, key)
-        for number, line in enumerate(lines)
-        for where, (text, style, color, key) in line
-    ]
+    return [replace(entry, row=row - entry.row) for entry in placed]
 
 
 def row_count(figure: Figure, longest_label_px: float) -> tuple[int, int]:

@@ -72,8 +72,8 @@ def _shown_run(folder: Path) -> Path | None:
 def _show(folder: Path) -> None:
     from openpts.cli.standard_streams import can_be_drawn_over  # noqa: PLC0415 help needs nothing that runs
     from openpts.errors import UsageError  # noqa: PLC0415 likewise
+    from openpts_watch.run_texts import block  # noqa: PLC0415 likewise
     from openpts_watch.runs_here import seen_in, state_of  # noqa: PLC0415 likewise
-    from openpts_watch.words import block  # noqa: PLC0415 likewise
 
     if not can_be_drawn_over(sys.stdout):
         seen = seen_in(folder)

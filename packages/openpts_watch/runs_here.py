@@ -223,7 +223,7 @@ class SeenRun(Struct):
         return None if left_ns is None else min(1.0, max(0.0, 1 - left_ns / self.run.longest_ns))
 
     @property
-    def phase_words(self) -> str:
+    def now_text(self) -> str:
         """What is in progress: ``cycle 1, round 3 of at most 25, step 4 of 56: RND 4 KiB RW65``."""
         if self.finished is not None:
             return f"run {self.finished.state}"
@@ -239,7 +239,7 @@ class SeenRun(Struct):
         return text
 
     @property
-    def left_words(self) -> str:
+    def left_text(self) -> str:
         """The time left, and why it is no less and no more."""
         left_ns = self.left_ns
         if left_ns is None:

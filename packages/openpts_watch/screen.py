@@ -18,14 +18,14 @@ from openpts.escaped_text import visible_line
 from openpts.record.manifest import RunState
 from openpts.system_files import SystemRoots
 from openpts.units import MB
-from openpts_watch import words
+from openpts_watch import run_texts
 from openpts_watch.runs_here import EventsFile, SeenRun, state_of
 from openpts_watch.stop_run import process_of
 
 _EACH_S: Final = 1.0
 _PLOTTED: Final = 400
 _OPEN_CYCLES: Final = 4
-_STYLES: Final = {words.DONE: "green", words.NOW: "bold", words.TO_COME: "dim"}
+_STYLES: Final = {run_texts.DONE: "green", run_texts.NOW: "bold", run_texts.TO_COME: "dim"}
 
 
 class AskToStop(ModalScreen[bool]):
@@ -129,22 +129,22 @@ class RunScreen(App[None]):
 
     def _draw(self) -> None:
         seen = self.seen
-        self._say("title", words.title(seen, self._state))
-        self._say("now", visible_line(seen.phase_words))
-        self._say("left", seen.left_words)
+        self._say("title", run_texts.title(seen, self._state))
+        self._say("now", visible_line(seen.now_text))
+        self._say("left", seen.left_text)
         self._base.query_one("#bar", ProgressBar).update(progress=seen.done_share or 0.0)
-        self._say("figures", _in_columns(words.figures(seen)))
+        self._say("figures", _in_columns(run_texts.figures(seen)))
         rates = [point.bytes_per_s / MB for point in seen.points[-_PLOTTED:]]
         self._plot("iops", rates, "rates_caption", f"MB/s over time, up to {max(rates, default=0):,.0f}")
         heat = [one.temperature_c for one in seen.points[-_PLOTTED:] if one.temperature_c is not None]
         self._plot(
             "temperature", heat, "temperature_caption", f"°C over time, up to {max(heat, default=0):.0f}"
         )
-        self._draw_plan(list(words.plan_lines(seen)))
+        self._draw_plan(list(run_texts.plan_lines(seen)))
         texts = {
-            "tracked": words.tracked_lines(seen),
-            "deviations": words.deviation_lines(seen),
-            "host": words.host_lines(seen),
+            "tracked": run_texts.tracked_lines(seen),
+            "deviations": run_texts.deviation_lines(seen),
+            "host": run_texts.host_lines(seen),
             "log": [visible_line(text) for text in reversed(seen.log)],
         }
         for name, found in texts.items():
@@ -178,8 +178,10 @@ class RunScreen(App[None]):
         for cycle in cycles:
             parts = [(mark, text) for of, mark, text in plan if of == cycle]
             marks = {mark for mark, _ in parts}
-            whole = words.NOW if words.NOW in marks else marks.pop() if len(marks) == 1 else words.NOW
-            is_open = whole == words.NOW or len(cycles) < _OPEN_CYCLES
+            whole = (
+                run_texts.NOW if run_texts.NOW in marks else marks.pop() if len(marks) == 1 else run_texts.NOW
+            )
+            is_open = whole == run_texts.NOW or len(cycles) < _OPEN_CYCLES
             branch = tree.root.add(_marked(whole, f"cycle {cycle}"), expand=is_open)
             for mark, text in parts:
                 branch.add_leaf(_marked(mark, text))

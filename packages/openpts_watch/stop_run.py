@@ -52,8 +52,8 @@ def process_of(folder: Path, roots: SystemRoots) -> Iterator[RunProcess]:
     with suppress(ProcessLookupError):
         pidfd = os.pidfd_open(owner.pid)
         try:
-            words = (read_text(roots.proc / f"{owner.pid}/stat") or "").rpartition(")")[2].split()
-            if words[_STARTED_AT:] and int(words[_STARTED_AT]) == owner.process_started_ticks:
+            fields = (read_text(roots.proc / f"{owner.pid}/stat") or "").rpartition(")")[2].split()
+            if fields[_STARTED_AT:] and int(fields[_STARTED_AT]) == owner.process_started_ticks:
                 _refuse_others(folder, claim, owner, roots)
                 yield RunProcess(owner, pidfd, roots)
                 return

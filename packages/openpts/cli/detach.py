@@ -67,7 +67,7 @@ def start_detached() -> None:
             raise UsageError(f"can't listen at {place}: {error}; set TMPDIR to a shorter path") from error
         listener.listen()
         started = _started([sys.executable, "-m", "openpts.cli.detached", place, *arguments], arguments)
-        begun = _heard(listener, started)
+        begun = _until_begun(listener, started)
     if begun.folder is None:
         sys.exit(RunFailedError.exit_code if begun.exit_code is None else begun.exit_code)
     folder = begun.folder
@@ -98,7 +98,7 @@ def _started(command: Sequence[str], arguments: Sequence[str]) -> _Started:
     return _Started("a session of its own", lambda: process.poll() is not None)
 
 
-def _heard(listener: socket.socket, started: _Started) -> _Begun:
+def _until_begun(listener: socket.socket, started: _Started) -> _Begun:
     """Pass on what the run prints until it has begun or has ended."""
     try:
         while not select.select([listener], [], [], _POLL_S)[0]:
@@ -107,17 +107,17 @@ def _heard(listener: socket.socket, started: _Started) -> _Begun:
         with listener.accept()[0] as printed, listener.accept()[0] as control:
             while text := printed.recv(65536):
                 click.echo(text.decode(errors="replace"), err=True, nl=False)
-            said = control.makefile("rb").readline()
+            answer = control.makefile("rb").readline()
     except KeyboardInterrupt:
         raise InterruptedRunError("stopped by the operator before the run began") from None
-    return msgspec.json.decode(said, type=_Begun) if said else _Begun()
+    return msgspec.json.decode(answer, type=_Begun) if answer else _Begun()
 
 
 _STARTER: list[socket.socket] = []
 """The connection to what started this process, as long as it waits."""
 
 
-def hear_me(place: str) -> None:
+def report_to(place: str) -> None:
     """Be the run: print into the socket at ``place``, ignore a lost terminal, and heed Ctrl-C again."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's job in the background ignores it

@@ -5,7 +5,7 @@
 
 import sys
 
-from openpts.cli.detach import ended, hear_me
+from openpts.cli.detach import ended, report_to
 from openpts.cli.main import main
 
 
@@ -13,7 +13,7 @@ def run() -> None:
     """Be openpts, and say how it ended if it began no run."""
     place, *arguments = sys.argv[1:]
     sys.argv[1:] = arguments
-    hear_me(place)
+    report_to(place)
     try:
         main()
     except SystemExit as end:

@@ -12,7 +12,7 @@ from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SE
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.options import FOLDER, FiniteRange, listing_option, option
 from openpts.cli.procedure_options import PassthroughArgs, choices_of, help_of, options_of, targets_of
-from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
+from openpts.cli.run_options import PURGE_OPTION, RUN_OPTIONS
 from openpts.cli.several import several, several_options
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions

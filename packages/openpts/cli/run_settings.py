@@ -29,7 +29,7 @@ from openpts.cli.log_lines import (
 from openpts.cli.planned_run import adjustment
 from openpts.cli.procedure_options import Choices
 from openpts.cli.report import print_figures, print_paths, reports_on
-from openpts.cli.run_words import RunArgs
+from openpts.cli.run_options import RunArgs
 from openpts.cli.standard_streams import can_be_drawn_over, wrapped
 from openpts.device.nearby_cpus import NUMA, pinned_cpus
 from openpts.errors import (

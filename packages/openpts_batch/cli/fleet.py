@@ -13,7 +13,7 @@ import msgspec
 from openpts.cli.commands_on_demand import InOrder, together
 from openpts.cli.consent_options import ACCEPT_OPTIONS, CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.options import FILE, FOLDER, argument, flag, option, with_options
-from openpts.cli.run_words import LABELS
+from openpts.cli.run_options import LABELS
 from openpts.cli.standard_streams import print_document
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import FleetError, UsageError, failing_as

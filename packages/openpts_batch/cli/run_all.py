@@ -14,7 +14,7 @@ from openpts.cli.procedure_options import (
     SEED_OPTION,
     parameter_options,
 )
-from openpts.cli.run_words import PURGE_OPTION, RUN_OPTIONS
+from openpts.cli.run_options import PURGE_OPTION, RUN_OPTIONS
 from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
 from openpts.fields.conditions import Conditions

@@ -13,9 +13,9 @@ from openpts.record.writer import DATABASE_NAME, EVENTS_NAME
 from openpts.runner import event_lines as lines
 from openpts.system_files import SystemRoots
 from openpts_watch.attach import attach
+from openpts_watch.run_texts import block
 from openpts_watch.runs_here import EventsFile, SeenRun, runs_here
 from openpts_watch.tests.unit.seen import AT, HOSTILE, S, in_round_seven, phase, second, started, step, write
-from openpts_watch.words import block
 from tests.support.report_cases import CASES
 from tests.support.synthetic_run import write_synthetic_run
 

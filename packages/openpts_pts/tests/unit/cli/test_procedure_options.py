@@ -11,8 +11,8 @@ from openpts.cli.commands_on_demand import together
 from openpts.cli.options import EnduranceBytes, group
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run import run
+from openpts.cli.run_options import PURGE_OPTION, RunArgs, labels_of, telemetry_period_s
 from openpts.cli.run_settings import settings_of
-from openpts.cli.run_words import PURGE_OPTION, RunArgs, labels_of, telemetry_period_s
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
 from openpts.procedures.registry import PROCEDURES

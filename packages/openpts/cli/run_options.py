@@ -1,4 +1,4 @@
-"""What an operator says of a run beside its conditions, as options."""
+"""What an operator sets of a run beside its conditions, as options."""
 
 import re
 from collections.abc import Sequence
@@ -68,7 +68,7 @@ PURGE_OPTION: Final[Decorator] = option("--purge METHOD", RUN_SETTINGS["purge"].
 
 @dataclass(frozen=True, slots=True)
 class RunArgs:
-    """What an operator says of a run beside its conditions."""
+    """What an operator sets of a run beside its conditions."""
 
     io_path: str | None = option(
         "",

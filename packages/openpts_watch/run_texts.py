@@ -47,12 +47,12 @@ def figures(seen: SeenRun) -> list[tuple[str, str]]:
 
 
 def plan_lines(seen: SeenRun) -> Iterator[tuple[int, str, str]]:
-    """The plan, cycle by cycle: the cycle, what of it is done, running or to come, and its words."""
+    """The plan, cycle by cycle: the cycle, what of it is done, running or to come, and its text."""
     for (cycle, _), phase in seen.phases.items():
-        yield cycle, _mark(seen, phase), phase_words(phase)
+        yield cycle, _mark(seen, phase), planned_text(phase)
 
 
-def phase_words(phase: SeenPhase) -> str:
+def planned_text(phase: SeenPhase) -> str:
     """``round 3 of 25, 5 h 10 min``: what began, of the most that may come, and what they take at most."""
     planned = phase.planned
     of = f" {len(phase.numbers)} of {planned.numbers}"
@@ -117,11 +117,11 @@ def host_lines(seen: SeenRun) -> list[str]:
 def block(seen: SeenRun, state: RunState) -> Iterator[str]:
     """All of it, for what is no terminal."""
     yield title(seen, state)
-    yield visible_line(seen.phase_words)
+    yield visible_line(seen.now_text)
     share = seen.done_share
-    yield f"{'' if share is None else f'{share:.0%} done, '}{seen.left_words}"
+    yield f"{'' if share is None else f'{share:.0%} done, '}{seen.left_text}"
     yield from ("", *(f"{name:6} {value}" for name, value in figures(seen)), "", "Plan")
-    yield from (f"  [{mark}] cycle {cycle}, {words}" for cycle, mark, words in plan_lines(seen))
+    yield from (f"  [{mark}] cycle {cycle}, {text}" for cycle, mark, text in plan_lines(seen))
     for heading, texts in (
         ("Steady state", tracked_lines(seen)),
         ("Deviations", deviation_lines(seen)),

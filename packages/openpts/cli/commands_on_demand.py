@@ -204,7 +204,9 @@ class FirstPages(OnDemand):
         command = super().get_command(ctx, name)
         examples = listing().examples.get(name)
         if command is not None and examples and not command.epilog:
-            command.epilog = _examples_text(examples)
+            # click wraps no paragraph behind a backspace: a command line stays whole
+            lines = [f"{one}\n{textwrap.indent(textwrap.fill(text, 54), '  ')}" for one, text in examples]
+            command.epilog = "\n".join(["Examples:", "", "\b", *lines])
         return command
 
     def first_page(self, context: click.Context) -> str:
@@ -236,12 +238,6 @@ class FirstPages(OnDemand):
             _write_examples(formatter, (*listing().first_examples, *listing().last_examples))
         with formatter.section("Exit codes"):
             formatter.write_dl(_EXIT_CODES)
-
-
-def _examples_text(examples: Iterable[tuple[str, str]]) -> str:
-    """As an epilog of click, which wraps no paragraph behind a backspace: a command line stays whole."""
-    lines = [f"{command}\n{textwrap.indent(textwrap.fill(text, 54), '  ')}" for command, text in examples]
-    return "\n".join(["Examples:", "", "\b", *lines])
 
 
 def _write_wrapped(formatter: click.HelpFormatter, text: str) -> None:

@@ -105,7 +105,9 @@ def _option(name: str, offer: Offer | None) -> Decorator:
     return click.option(name, metavar=metavar, help=help_text)
 
 
-LIVE_OPTIONS: Final[Decorator] = together(
+OUTPUT_OPTIONS: Final[Decorator] = together(
+    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
+    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
     flag(
         "Go on without this terminal: return when the run has begun, which `openpts attach RUN` shows and, "
         "with --stop, ends.",

@@ -13,12 +13,15 @@ from openpts.cli.consent_options import (
     consent_of,
     popped,
 )
-from openpts.cli.live_outputs import LIVE_OPTIONS, log_stream
-from openpts.cli.options import flag, option
+from openpts.cli.live_outputs import OUTPUT_OPTIONS, log_stream
+from openpts.cli.options import option
 from openpts.cli.several import several
 from openpts.errors import RecordError, UsageError
 
-RESUME_OPTIONS = together(
+
+@click.command("resume", short_help="Go on with a run, a suite or a batch that was cut off.")
+@click.argument("folder", type=click.Path(path_type=Path))
+@together(
     option(
         "--target TARGET",
         "Name the drive, if its name has changed. Serial number, model, firmware and capacity must be "
@@ -27,15 +30,8 @@ RESUME_OPTIONS = together(
     ACCEPT_OPTIONS,
     *CONSENT_OPTIONS_OF_SEVERAL,
     CONFIRM_NAMESPACE,
-    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
-    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
-    LIVE_OPTIONS,
+    OUTPUT_OPTIONS,
 )
-
-
-@click.command("resume", short_help="Go on with a run, a suite or a batch that was cut off.")
-@click.argument("folder", type=click.Path(path_type=Path))
-@RESUME_OPTIONS
 def resume(folder: Path, *, target: str | None, no_report: bool, as_json: bool, **accepted: Any) -> None:
     """Continue the run, the suite or the batch in FOLDER. DESTROYS ALL DATA on the target, as the run did.
 

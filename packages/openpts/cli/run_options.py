@@ -9,7 +9,7 @@ from typing import Final
 import click
 
 from openpts.cli.commands_on_demand import Decorator, together
-from openpts.cli.live_outputs import LIVE_OPTIONS
+from openpts.cli.live_outputs import OUTPUT_OPTIONS
 from openpts.cli.options import FILE, PATH, FiniteRange, flag, group, option
 from openpts.device.nearby_cpus import NUMA
 from openpts.engine.options import IoPath
@@ -124,9 +124,4 @@ class RunArgs:
     )
 
 
-RUN_OPTIONS = together(
-    group(RunArgs),
-    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
-    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
-    LIVE_OPTIONS,
-)
+RUN_OPTIONS = together(group(RunArgs), OUTPUT_OPTIONS)

@@ -143,7 +143,12 @@ class Conditions(Struct, frozen=True, kw_only=True):
             "LBA segments",
             "Restrict random accesses to N LBA segments of one size, spread at random over the active range: "
             "16x64MiB.",
-            ValueType(str, readers.segments, readers.segments_text, "NxSIZE"),
+            ValueType(
+                str,
+                readers.segments,
+                lambda part: f"{part.count}x{readers.size_text(part.segment_bytes)}",
+                "NxSIZE",
+            ),
             examples=("16x64MiB",),
             text=lambda part: "the whole active range" if part is None else condition_text("segments", part),
         ),

@@ -51,11 +51,6 @@ class ValueType(Struct, frozen=True, eq=False):
     units: tuple[str, str] = ("", "")
     beside: Callable[[Any, str], Any] | None = None
 
-    def parameter_name(self, field: str) -> str:
-        """The name under which an operator gives a field."""
-        ours, theirs = self.units
-        return field.removesuffix(ours) + theirs
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Field:
@@ -164,7 +159,8 @@ def _listed(base: type[Struct]) -> Iterator[str | Field]:
 
 
 def _named(field: str, one: Field) -> Field:
-    return one.but(name=one.name or one.value.parameter_name(field), field=field)
+    ours, theirs = one.value.units
+    return one.but(name=one.name or field.removesuffix(ours) + theirs, field=field)
 
 
 _MOST_VALUES: Final = 64

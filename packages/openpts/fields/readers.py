@@ -93,11 +93,6 @@ def segments(name: str, text: str) -> Segments:
     return Segments(int(match[1]), amount_bytes(name, match[2]))
 
 
-def segments_text(part: Segments) -> str:
-    """``16x64MiB``."""
-    return f"{part.count}x{size_text(part.segment_bytes)}"
-
-
 def data_of(name: str, text: str) -> DataPattern:
     """What a test writes. Raises UsageError; data that is to be verified is for `openpts io` alone."""
     data = data_pattern(name, text)

@@ -55,13 +55,7 @@ def conditions_of(overrides: Overrides, standard: Conditions) -> Any:
 
 def contradictions(overrides: Overrides, conditions: Conditions) -> list[str]:
     """What can't be together, a line for each, with the place of the parameter that is to blame."""
-    found = (
-        *_two_lengths(overrides),
-        *conditions.contradictions(overrides.values),
-        *_tracked_minutes(conditions),
-        *_segments(conditions),
-        *_too_many_steps(conditions),
-    )
+    found = _of_any_test(overrides, conditions)
     return [f"{overrides.name_of(*parameters)}: {text}" for parameters, text in found]
 
 
@@ -103,32 +97,23 @@ def _own_sizes(overrides: Overrides, conditions: Conditions) -> Iterator[tuple[s
                 yield name, [size.block_size_bytes for size in workload.block_sizes]
 
 
-def _two_lengths(overrides: Overrides) -> Contradictions:
+def _of_any_test(overrides: Overrides, conditions: Conditions) -> Contradictions:
+    """What the test can't have, and what no test can.
+
+    Each length may be from a millisecond to a year: together they may make more steps than memory holds. What
+    ends sooner by an amount or by what a drive does is not counted; the plan's own limit meets that.
+    """
     if {"step_seconds", "round_seconds"} <= overrides.values.keys():
         other = overrides.name_of("step_seconds")
         yield ("round_seconds",), f"sets the same as {other}: give one of them"
-
-
-def _tracked_minutes(conditions: Conditions) -> Contradictions:
+    yield from conditions.contradictions(overrides.values)
     period_ns = getattr(conditions, "tracking_period_ns", None)
     if period_ns is not None and period_ns < conditions.minute_ns:
-        yield (
-            ("tracking_seconds", "step_seconds"),
-            "a tracked minute would begin before the one before it has ended",
-        )
-
-
-def _segments(conditions: Conditions) -> Contradictions:
+        names = ("tracking_seconds", "step_seconds")
+        yield names, "a tracked minute would begin before the one before it has ended"
     workloads = conditions.chosen_workloads
     if conditions.segments is not None and workloads and all(one.sequential for one in workloads):
         yield ("segments",), "segments apply to random accesses, and the test has none"
-
-
-def _too_many_steps(conditions: Conditions) -> Contradictions:
-    """Each length may be from a millisecond to a year: together they may make more steps than memory holds.
-
-    What ends sooner by an amount or by what a drive does is not counted; the plan's own limit meets that.
-    """
     for parameters, count in conditions.step_counts():
         if count > MOST_STEPS:
             _, *others = parameters

@@ -10,7 +10,7 @@ JOBS   ?= 4
 # Tests start openpts hundreds of times: compiled once, each start takes two thirds of the time.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo samples test test-anywhere test-anywhere-sample test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
+.PHONY: setup demo samples test test-anywhere test-anywhere-sample test-full test-rust test-rust-full test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
   fuzz-python fuzz-logs crash crash-sample lint lint-rust lint-python format ratios performance soak nines docs \
   pictures clean help second-verifier second-verifier-runs second-verifier-faults
 
@@ -94,10 +94,13 @@ samples: $(VENV)/.built  ## build/samples: a report of every test, from simulate
 
 test: $(if $(P),,test-rust) test-python  ## all tests, of the longest a sample; P=traces: those of one package, P=core: the core alone, P=changed: of what differs from BASE=main
 
-test-full: test-rust test-python-full  ## all tests, in all their cases
+test-full: test-rust-full test-python-full  ## all tests, in all their cases
 
 test-rust:
 	cargo test --quiet --locked
+
+test-rust-full:
+	cargo test --quiet --locked -- --include-ignored
 
 test-build:  # what test-rust runs, while the processors have nothing else to do
 	cargo test --quiet --locked --no-run

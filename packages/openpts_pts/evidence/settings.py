@@ -187,18 +187,14 @@ SETTINGS_CASES: Final[Cases] = {"PTS-DAT-03": with_arguments(binds_where, other_
 DISCLOSURE: Final = "PTS-GEN-01"
 
 
-def host_fact(evidence: Evidence, key: str) -> Finding:
-    """A fact of the host, or of the path to the drive, which the drive's description may hold."""
-    return _fact(key, evidence.manifest.dut, evidence.manifest.host)
+_OF_HOST: Final = ("dut", "host")
+"""Parts of the manifest that have facts of the host and of the path to the drive."""
 
 
-def dut_fact(evidence: Evidence, key: str) -> Finding:
-    """A fact of the device."""
-    return _fact(key, evidence.manifest.dut)
-
-
-def _fact(key: str, *rooms: Facts) -> Finding:
-    found = [room[key] for room in rooms if key in room]
+def _fact(evidence: Evidence, key: str, *parts: str) -> Finding:
+    """A fact that is reported in one of these parts of the manifest."""
+    rooms: list[Facts] = [getattr(evidence.manifest, part) for part in parts]
+    found = [facts[key] for facts in rooms if key in facts]
     known = [fact for fact in found if fact.value]
     if known:
         return met(str(known[0].value))
@@ -227,26 +223,26 @@ FACTS: Final[Checks] = {
     "PTS-RPT-01": lambda evidence: met(evidence.manifest.started_at),
     "PTS-RPT-03": with_arguments(_stated, "operator"),
     "PTS-RPT-04": _auditor,
-    "PTS-RPT-06": with_arguments(host_fact, "system"),
-    "PTS-RPT-07": with_arguments(host_fact, "motherboard"),
-    "PTS-RPT-08": with_arguments(host_fact, "cpu"),
-    "PTS-RPT-09": with_arguments(host_fact, "memory"),
-    "PTS-RPT-10": with_arguments(host_fact, "hba"),
-    "PTS-RPT-11": with_arguments(host_fact, "interposer"),
-    "PTS-RPT-12": with_arguments(host_fact, "primary_storage"),
-    "PTS-RPT-13": with_arguments(host_fact, "peripherals"),
-    "PTS-RPT-14": with_arguments(host_fact, "operating_system"),
-    "PTS-RPT-15": with_arguments(dut_fact, "file_system"),
-    "PTS-RPT-16": lambda evidence: _fact("test_software", evidence.manifest.software),
-    "PTS-RPT-17": with_arguments(dut_fact, "manufacturer"),
-    "PTS-RPT-18": with_arguments(dut_fact, "model"),
-    "PTS-RPT-19": with_arguments(dut_fact, "serial"),
-    "PTS-RPT-20": with_arguments(dut_fact, "firmware"),
+    "PTS-RPT-06": with_arguments(_fact, "system", *_OF_HOST),
+    "PTS-RPT-07": with_arguments(_fact, "motherboard", *_OF_HOST),
+    "PTS-RPT-08": with_arguments(_fact, "cpu", *_OF_HOST),
+    "PTS-RPT-09": with_arguments(_fact, "memory", *_OF_HOST),
+    "PTS-RPT-10": with_arguments(_fact, "hba", *_OF_HOST),
+    "PTS-RPT-11": with_arguments(_fact, "interposer", *_OF_HOST),
+    "PTS-RPT-12": with_arguments(_fact, "primary_storage", *_OF_HOST),
+    "PTS-RPT-13": with_arguments(_fact, "peripherals", *_OF_HOST),
+    "PTS-RPT-14": with_arguments(_fact, "operating_system", *_OF_HOST),
+    "PTS-RPT-15": with_arguments(_fact, "file_system", "dut"),
+    "PTS-RPT-16": with_arguments(_fact, "test_software", "software"),
+    "PTS-RPT-17": with_arguments(_fact, "manufacturer", "dut"),
+    "PTS-RPT-18": with_arguments(_fact, "model", "dut"),
+    "PTS-RPT-19": with_arguments(_fact, "serial", "dut"),
+    "PTS-RPT-20": with_arguments(_fact, "firmware", "dut"),
     "PTS-RPT-21": lambda evidence: met(format_capacity(evidence.manifest.target.user_capacity_bytes)),
-    "PTS-RPT-22": with_arguments(dut_fact, "interface"),
-    "PTS-RPT-23": with_arguments(dut_fact, "form_factor"),
-    "PTS-RPT-24": with_arguments(dut_fact, "nand_type"),
-    "PTS-RPT-25": with_arguments(dut_fact, "features"),
+    "PTS-RPT-22": with_arguments(_fact, "interface", "dut"),
+    "PTS-RPT-23": with_arguments(_fact, "form_factor", "dut"),
+    "PTS-RPT-24": with_arguments(_fact, "nand_type", "dut"),
+    "PTS-RPT-25": with_arguments(_fact, "features", "dut"),
 }
 
 

@@ -17,7 +17,7 @@ from openpts_pts.shared.short_report import (
 # TKP-IOPS-01 to 04
 def introduction(sections: Sequence[Section], conditions: IopsConditions) -> str:
     """What was done, as recorded."""
-    loops = rounds_text(conditions, outer="the workloads", inner="the block sizes")
+    loops = rounds_text(conditions)
     return f"The test: {preparation(Picked(sections[0]))}; then {loops} IOPS of reads and writes are added."
 
 

@@ -25,7 +25,7 @@ _COLUMNS_PX: Final = 290
 # TKP-LAT-01, 02
 def introduction(sections: Sequence[Section], conditions: LatencyConditions) -> str:
     """What was done, as recorded."""
-    loops = rounds_text(conditions, outer="the workloads", inner="the block sizes")
+    loops = rounds_text(conditions)
     return f"The test: {preparation(Picked(sections[0]))}; then {loops}"
 
 

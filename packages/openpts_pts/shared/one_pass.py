@@ -44,17 +44,17 @@ class PassPart(Struct, frozen=True):
     overwritten: float
 
 
-def collection_began(rates: Sequence[float], fall: float = _FALL) -> int | None:
+def collection_began(rates: Sequence[float]) -> int | None:
     """The window in which collection was first at work, if the last of equally large ones show it; else None.
 
-    Asked after each window of random writes. The rate has to stay below ``fall`` times what it was over some:
-    a flush or a hiccup of a cache ends by itself.
+    Asked after each window of random writes. The rate has to stay below three quarters of what it was, over
+    some windows: a flush or a hiccup of a cache ends by itself.
     """
     place = len(rates) - _STAYS
     if place < _STAYS:
         return None
     usual = median(rates[:place])
-    return place if all(rate < fall * usual for rate in rates[place:]) else None
+    return place if all(rate < _FALL * usual for rate in rates[place:]) else None
 
 
 def is_fresh(rates: Sequence[float], fresh: Sequence[float]) -> bool:

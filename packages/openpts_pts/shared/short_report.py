@@ -128,12 +128,12 @@ def _items(table: Table | None) -> dict[str, str]:
     return {} if table is None else {row.head.text: row.cells[0].text for row in table.rows}
 
 
-def rounds_text(conditions: RoundConditions, *, outer: str, inner: str) -> str:
+def rounds_text(conditions: RoundConditions) -> str:
     """The loops of a round and what ends them, as this run had them."""
     mixes = ", ".join(f"{read_pct}/{100 - read_pct}" for read_pct in conditions.read_pcts)
     sizes = ", ".join(block_size_kib(size) for size in conditions.block_sizes_bytes)
     return (
-        f"Rounds through {outer} {mixes}, and within each through {inner} {sizes} KiB, "
+        f"Rounds through the workloads {mixes}, and within each through the block sizes {sizes} KiB, "
         f"{seconds(conditions.minute_ns)} for each, until steady or for {conditions.max_rounds} Rounds."
     )
 

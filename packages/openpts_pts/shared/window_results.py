@@ -18,7 +18,7 @@ class WindowResults(Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> SteadyStateReport | None:
-        """That of the only variable."""
+        """The report on the only variable."""
         return self.verdicts[0]
 
     @property

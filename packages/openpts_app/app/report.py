@@ -375,8 +375,7 @@ def _depth(run: CommandRun) -> float:
 
 
 def _stall_cell(stall_ns: int | None, run: CommandRun) -> Cell:
-    share = stall_pct(stall_ns, run)
-    return cells.percent_or("no count in this kernel", share)
+    return cells.percent_or("no count in this kernel", stall_pct(stall_ns, run))
 
 
 def _others_cell(run: CommandRun) -> Cell:

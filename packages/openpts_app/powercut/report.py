@@ -15,9 +15,9 @@ from openpts.vocabulary.verdict import Better
 from openpts_app.powercut import PowerCutConditions
 from openpts_pages import cells
 from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Col, table
+from openpts_pages.kit import Col, grid, table
 from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Block, Cell, Page, Table, Verdict
+from openpts_pages.model import Block, Cell, Column, Page, Table, Verdict
 from openpts_pts.shared.preparation_page import methodology
 
 CONFIDENCE: Final = 0.95
@@ -181,10 +181,6 @@ _PROMISES: Final = {
 }
 
 
-def _loss_column(state: CacheState) -> Col[str]:
-    return Col(state.name, lambda loss: cells.count(state.count(loss)))
-
-
 class PowerCutReport(Struct, frozen=True):
     """The cuts of a run by the state of the cache, a method for each page."""
 
@@ -221,12 +217,13 @@ class PowerCutReport(Struct, frozen=True):
     def losses(self) -> Page:
         """Losses by kind, and what was done in each state."""
         kind: Col[str] = Col("DataLoss", lambda loss: Cell(LOSSES[loss]), align="left")
-        losses = table(
+        losses = grid(
             "powercut-losses",
             "Losses by kind",
             kind,
-            [_loss_column(state) for state in self.states],
+            [(Column(state.name), state) for state in self.states],
             LOSSES,
+            cell=lambda loss, state: cells.count(state.count(loss)),
             note="Neighboring sectors with the same fault, of the same write, count once.",
         )
         blocks: tuple[Block, ...] = (*self.verdicts(), losses, *map(CacheState.table, self.states))

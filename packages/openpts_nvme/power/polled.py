@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -43,7 +42,7 @@ def sensor(folder: Path) -> Polled:
     exact = f"accuracy {accuracy}" if accuracy else "no accuracy told"
     found = next((path for path in map(folder.joinpath, _POWERS) if path.exists()), None)
     if found is not None:
-        return Polled(f"{name}: {found.name}, {exact}", period_ns, partial(_of_micro, found))
+        return Polled(f"{name}: {found.name}, {exact}", period_ns, lambda: _whole(found) / _MICRO)
     if (path := folder / "energy1_input").exists():
         return Polled(f"{name}: growth of {path.name}, {exact}", period_ns, _growth(path))
     volts, amperes = folder / "in1_input", folder / "curr1_input"
@@ -55,10 +54,6 @@ def sensor(folder: Path) -> Polled:
         f"{folder} has no power1_average, power1_input, energy1_input, or in1_input with curr1_input: name a "
         "sensor that meters power"
     )
-
-
-def _of_micro(path: Path) -> float:
-    return _whole(path) / _MICRO
 
 
 def _whole(path: Path) -> int:

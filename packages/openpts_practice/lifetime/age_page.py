@@ -16,6 +16,7 @@ from openpts_practice.lifetime.results import LifetimeRun
 
 _ID: Final = "lifetime-age"
 _TITLE: Final = "Data Written Earlier: Errors and Response Times v Age and Temperature"
+_SET_BACK: Final = "the clock was set back"
 _TIMES: Final[tuple[Col[ReadBack], ...]] = (
     Col("Mean (ms)", lambda read: cells.latency(read.mean_ns)),
     Col("99.9 % (ms)", lambda read: cells.latency(read.p999_ns)),
@@ -65,7 +66,11 @@ class LaterRead(Struct, frozen=True):
         return table(
             f"{_ID}-values",
             "Values plotted: each read of what a cycle wrote last",
-            Col("Age (days)", _days, width=1.2),
+            Col(
+                "Age (days)",
+                lambda read: cells.number_or(_SET_BACK, read.age_ns, 2, per=NS_PER_DAY),
+                width=1.2,
+            ),
             (
                 *_TIMES,
                 Col(
@@ -123,10 +128,6 @@ def _age_text(age_ns: int | None) -> str:
         return "an unknown time"
     days = age_ns / NS_PER_DAY
     return f"{cells.fixed(days, 1)} days" if days >= 2 else format_duration(age_ns)
-
-
-def _days(read: ReadBack) -> Cell:
-    return cells.number_or("the clock was set back", read.age_ns, 2, per=NS_PER_DAY)
 
 
 def _celsius(value_c: float | None) -> Cell:

@@ -9,7 +9,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.vocabulary.sample import Phase
 from openpts_practice.lifetime import Continued, LifetimeConditions
-from openpts_practice.lifetime.results import DriveCycle, LifetimeRun, read_back
+from openpts_practice.lifetime.results import LifetimeRun, read_back
 
 
 def following(run: Run, rest_ns: int, seed: int) -> LifetimeConditions:
@@ -57,7 +57,7 @@ def _left(measured: LifetimeRun, rest_ns: int) -> Continued:
         samples,
         run=run.manifest.test_id,
         cycle=last.number,
-        age_ns=_wait_ns(last),
+        age_ns=None if last.read_ns is None else last.read_ns - last.started_ns,
         temperatures_c=(warmth, warmth),
     )
     return Continued(
@@ -71,8 +71,3 @@ def _left(measured: LifetimeRun, rest_ns: int) -> Continued:
         rest_ns=rest_ns,
         reads=(*measured.reads_back, at_once),
     )
-
-
-def _wait_ns(cycle: DriveCycle) -> int | None:
-    """The time from the first write of a cycle to the first read of it."""
-    return None if cycle.read_ns is None else cycle.read_ns - cycle.started_ns

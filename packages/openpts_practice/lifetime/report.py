@@ -206,7 +206,12 @@ class LifetimeReport(LifetimeRun, frozen=True):
         shown = table(
             f"{name.id}-table",
             "For each 5 % of wear" if len(found) < len(self.cycles) else "Cycle by cycle",
-            Col("Cycles", _cycles_cell, align="left", width=0.8),
+            Col(
+                "Cycles",
+                lambda span: Cell(f"{span.first}{f' - {span.last}' if span.last > span.first else ''}"),
+                align="left",
+                width=0.8,
+            ),
             _COLUMNS,
             found,
             note="Errors: I/Os that failed, or returned other data than was written. WAF: bytes written to "
@@ -465,10 +470,6 @@ _COLUMNS: Final[tuple[Col[Span], ...]] = (
 
 def _count(errors: int) -> Cell:
     return cells.number(errors, 0, tone="fail" if errors else "")
-
-
-def _cycles_cell(span: Span) -> Cell:
-    return Cell(str(span.first) if span.first == span.last else f"{span.first} - {span.last}")
 
 
 def _forecast_table(

@@ -121,16 +121,12 @@ def _benchmark_text(benchmark: BenchmarkProfile) -> str:
     return f"{benchmark.title} ({', '.join(parts)})"
 
 
-def _any_row(_row: ProfileRow) -> bool:
-    return True
-
-
 def _of_rows(
     name: str,
     description: str,
     kind: ValueType,
     changed: Callable[[ProfileRow, Any], ProfileRow],
-    having: Callable[[ProfileRow], bool] = _any_row,
+    having: Callable[[ProfileRow], bool] = lambda _row: True,
 ) -> Field:
     """Something of every row of every benchmark that has it, in place of the benchmark's own."""
 

@@ -18,9 +18,9 @@ from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import DataPattern, RandomData, RandomOnce, Stimulus
 from openpts.vocabulary.workload import data_text
 from openpts_pages import cells
-from openpts_pages.kit import rows_table
+from openpts_pages.kit import Cells, rows_table
 from openpts_pages.measure import Measure
-from openpts_pages.model import Block, Cell, Column, Row, Table, Verdict
+from openpts_pages.model import Block, Cell, Column, Table, Verdict
 from openpts_practice.rows import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts_practice.rows.conditions import ProfileTestConditions
 from openpts_practice.rows.steps import RowFigure, passes_of, row_figure
@@ -56,6 +56,11 @@ class MeasuredRow(Struct, frozen=True):
     def figure(self, unit: FigureUnit) -> RowFigure | None:
         """The row in a unit, by the benchmark's statistic."""
         return row_figure(self.passes, unit, self.row.statistic, self.rule)
+
+    def value(self, unit: FigureUnit) -> float | None:
+        """What the benchmark would show in a unit; None if not measured, or of passes that are discarded."""
+        figure = self.figure(unit)
+        return None if figure is None or figure.discarded else figure.shown
 
     @property
     def first_figure(self) -> RowFigure | None:
@@ -110,18 +115,17 @@ def times_table(table_id: str, run: Run, parts: Iterable[tuple[str, Sequence[Sam
             return cells.missing("not in the record" if samples else _NOT_MEASURED)
         return cells.words(time.replace("T", " ").removesuffix("Z"))
 
-    rows = []
-    for name, samples in parts:
-        start, end = times_of(run, samples).values()
+    def row(name: str, samples: Sequence[Sample]) -> Cells:
         busy_ns = sum(sample.elapsed_ns for sample in samples if not sample.step.is_idle)
         lasted = cells.words(format_duration(busy_ns)) if samples else cells.missing(_NOT_MEASURED)
-        rows.append(Row(Cell(name), (when(start, samples), when(end, samples), lasted)))
+        return name, *(when(time, samples) for time in times_of(run, samples).values()), lasted
+
     simulated = run.manifest.target.simulation is not None
     return rows_table(
         table_id,
         "Start and end of each benchmark",
         "Benchmark:<1.6 | Start (UTC) | End (UTC) | Of it under load",
-        rows,
+        (row(name, samples) for name, samples in parts),
         note="Virtual time of the simulated drive, counted from the start of the run." if simulated else "",
     )
 

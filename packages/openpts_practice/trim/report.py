@@ -76,7 +76,9 @@ class TrimReport(Struct, frozen=True):
         """The results, from the samples in the record."""
         loads = {
             number: [
-                step.sample for step in run.phase(Phase.LOAD, number=number) if _is_whole_load(step.sample)
+                sample
+                for sample in (step.sample for step in run.phase(Phase.LOAD, number=number))
+                if len(sample.step.streams) > 1 and sample.state is StepState.COMPLETE
             ]
             for number in (BEFORE, BESIDE, AFTER)
         }
@@ -396,10 +398,6 @@ def size_of(stimulus: Stimulus) -> int:
 def toio_of(stimulus: Stimulus) -> int:
     """Number of trims outstanding at a point."""
     return stimulus.toio
-
-
-def _is_whole_load(sample: Sample) -> bool:
-    return len(sample.step.streams) > 1 and sample.state is StepState.COMPLETE
 
 
 def _of_operation(sample: Sample, operation: str) -> Figures:

@@ -192,7 +192,7 @@ class MountedDevice(PhysicalDevice):
             return self.prepared.prepare(settings)
         path = self.directory.path
         device = self.directory.device
-        report = described(device, path, self.roots, trim=_trim_words(device))
+        report = described(device, path, self.roots, trim=_trim_text(device))
         self._was_writable = is_writable(path)
         return report
 
@@ -283,7 +283,7 @@ _FILE_BELOW: Final = Deviation(
 )
 
 
-def _trim_words(device: BlockDevice) -> str:
+def _trim_text(device: BlockDevice) -> str:
     """Of a file system that is not openpts' own: nothing on it is changed."""
     possible = device.whole.integer("queue/discard_max_bytes")
     return f"not done: the file system is taken as it is; the drive {'can' if possible else 'cannot'} trim"

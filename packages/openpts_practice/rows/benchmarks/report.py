@@ -114,9 +114,9 @@ class MeasuredBenchmark(Struct, frozen=True):
         """The score of AS SSD; None if one of its rows was not measured."""
         by_direction: dict[str, dict[str, float]] = {"Read": {}, "Write": {}}
         for one in self.rows:
-            figure = one.figure(FigureUnit.MB_PER_S)
-            if figure is not None and not figure.discarded and FigureUnit.MB_PER_S in one.row.units:
-                by_direction[one.row.direction][one.row.name] = figure.shown
+            rate = one.value(FigureUnit.MB_PER_S) if FigureUnit.MB_PER_S in one.row.units else None
+            if rate is not None:
+                by_direction[one.row.direction][one.row.name] = rate
         return as_ssd_score(by_direction["Read"], by_direction["Write"])
 
     def definition(self, target: TargetFacts) -> Iterator[Page]:

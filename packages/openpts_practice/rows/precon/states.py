@@ -113,7 +113,7 @@ class StateRow(Struct, frozen=True):
     @property
     def value(self) -> float | None:
         """The row's figure in its first unit; None of passes that are discarded."""
-        return None if self.figure is None or self.figure.discarded else self.figure.shown
+        return self.measured.value(self.unit)
 
     @property
     def absence(self) -> str:
@@ -123,7 +123,7 @@ class StateRow(Struct, frozen=True):
     @property
     def figure(self) -> RowFigure | None:
         """All that the tool would show of it."""
-        return self.measured.figure(self.unit)
+        return self.measured.first_figure
 
     @property
     def unit(self) -> FigureUnit:

@@ -45,14 +45,8 @@ class Pair(Struct, frozen=True):
         return f"{self.benchmark}: {self.row.title}" if self.benchmark else self.row.title
 
     def values(self, unit: FigureUnit) -> tuple[float | None, float | None]:
-        """What the benchmark would show of run #1 and of run #2; None where it was not measured, or where the
-        passes are discarded.
-        """
-        fresh, sustained = (
-            None if figure is None or figure.discarded else figure.shown
-            for figure in (self.fresh.figure(unit), self.sustained.figure(unit))
-        )
-        return fresh, sustained
+        """What the benchmark would show of run #1 and of run #2."""
+        return self.fresh.value(unit), self.sustained.value(unit)
 
     # HYP-SUS-02
     def ratio_pct(self, unit: FigureUnit) -> float | None:

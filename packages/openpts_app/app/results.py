@@ -38,13 +38,13 @@ _BOUND_WORDS: Final = {LimitedBy.NEITHER: "neither CPU-bound nor drive-bound"} |
 
 
 class AppResults(Struct, frozen=True):
-    """The runs that stand, by kind, in their order."""
+    """The runs that count, by kind, in their order."""
 
     conditions: AppConditions
     runs: tuple[CommandRun, ...]
 
     def of_kind(self, kind: RunKind) -> tuple[CommandRun, ...]:
-        """Runs of the program of one kind that stand."""
+        """Runs of the program of one kind that count."""
         return tuple(run for run in self.runs if run.kind is kind and run.stands)
 
     def times(self, kind: RunKind) -> RunSet | None:

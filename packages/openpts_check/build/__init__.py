@@ -4,7 +4,7 @@ from typing import Final
 
 from openpts.units import KIB, MB, MIB
 from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Stimulus, Stream
-from openpts_check.purpose import FILES, Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
+from openpts_check.purpose import FILES, Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Shown
 from openpts_check.seen import per_s, percentile_ms
 
 _A1: Final = "SD Association, application performance class A1"
@@ -22,10 +22,6 @@ def _loads(asked: Asked) -> tuple[Load, ...]:
         return (Stream(stimulus, FILES),)
 
     return (Load(_MAKE, files(OperationWeights(write=1))), Load(_READ, files(OperationWeights(read=1))))
-
-
-def _made_ms(seen: Seen) -> float | None:
-    return percentile_ms(seen.of(_MAKE), FILES, "write", 99)
 
 
 PURPOSE: Final = CheckPurpose(
@@ -68,7 +64,13 @@ PURPOSE: Final = CheckPurpose(
             decimals=0,
         ),
     ),
-    shown=(Shown("a file made durable", "ms", (("99 %", _made_ms),)),),
+    shown=(
+        Shown(
+            "a file made durable",
+            "ms",
+            (("99 %", lambda seen: percentile_ms(seen.of(_MAKE), FILES, "write", 99)),),
+        ),
+    ),
     mistakes=(
         "A second build reads its files from memory, and waits for processors: this is the first one.",
         "A file costs the file system more than its bytes: an inode, a name, a journal. IOPS hide that.",

@@ -21,15 +21,7 @@ from openpts.procedures.kit.ledger import Standard
 from openpts.units import GB, MIB, NS_PER_S
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script
 from openpts.vocabulary.sample import Phase
-from openpts.vocabulary.stimulus import (
-    AccessPattern,
-    ActiveRange,
-    ByteAmount,
-    Duration,
-    Step,
-    Stimulus,
-    Stream,
-)
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
 from openpts_check.check import CheckConditions
 from openpts_check.purpose import Asked, Load, purpose_named
 
@@ -74,9 +66,8 @@ def asked_of(conditions: CheckConditions, user_capacity_bytes: int) -> Asked:
 
 def _steps(loads: tuple[Load, ...], conditions: CheckConditions) -> Iterator[Step]:
     for load in loads:
-        streams = tuple(_with_data(stream, conditions) for stream in load.streams)
+        streams = tuple(
+            replace(stream, stimulus=replace(stream.stimulus, data=conditions.data))
+            for stream in load.streams
+        )
         yield Step(streams, load.stop or Duration(conditions.minute_ns))
-
-
-def _with_data(stream: Stream, conditions: CheckConditions) -> Stream:
-    return replace(stream, stimulus=replace(stream.stimulus, data=conditions.data))

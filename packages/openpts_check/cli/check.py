@@ -150,10 +150,12 @@ def check(  # long: its parameters are the options
     of_run = {"--repeats": repeats, "--heated": heated, "--size": size, "--out": out, "--seed": seed}
     of_run |= {"--no-report": no_report or None}
     of_endurance = {"--like": like, "--tbw": tbw}
-    if _is_question(Path(target)):
+    folder = Path(target)
+    # the record of another test is in a folder like others
+    if folder.is_dir() and has_begun(folder) and read_manifest(folder).conditions.test == PROCEDURE.name:
         asked = {"--for": purpose_name, "--minutes": minutes, **of_run, **of_endurance, "--no-report": None}
         _refuse(asked, f"{target} was asked already; its answer is that of its record")
-        return _printed(read_run(Path(target)), (), as_json=as_json)
+        return _printed(read_run(folder), (), as_json=as_json)
     if purpose_name == _ENDURANCE:
         _refuse(of_run, "endurance is answered by the drive's log: nothing is written, and no folder made")
         from openpts_check.cli.endurance import answer_endurance  # noqa: PLC0415 other purposes need no log
@@ -200,12 +202,6 @@ def _purpose(name: str, minutes: float | None) -> CheckPurpose:
         return purpose_named(name)
     except UsageError as error:
         raise UsageError(f"{error}, {_ENDURANCE}") from None
-
-
-def _is_question(folder: Path) -> bool:
-    """Whether it has the record of a question; that of another test is a folder like others."""
-    is_run = folder.is_dir() and has_begun(folder)
-    return is_run and read_manifest(folder).conditions.test == PROCEDURE.name
 
 
 def _choices(

@@ -29,10 +29,6 @@ def _slowest(seen: Seen) -> float | None:
     return slowest_second(seen.of(_ALL_OUT), MB)
 
 
-def _fastest(seen: Seen) -> float | None:
-    return max(seconds_of(seen.of(_ALL_OUT), MB), default=None)
-
-
 PURPOSE: Final = CheckPurpose(
     name="record",
     title="Recordings of video and sensors",
@@ -72,7 +68,16 @@ PURPOSE: Final = CheckPurpose(
             decimals=0,
         ),
     ),
-    shown=(Shown("sequential writes", "MB/s", (("fastest second", _fastest), ("slowest", _slowest))),),
+    shown=(
+        Shown(
+            "sequential writes",
+            "MB/s",
+            (
+                ("fastest second", lambda seen: max(seconds_of(seen.of(_ALL_OUT), MB), default=None)),
+                ("slowest", _slowest),
+            ),
+        ),
+    ),
     mistakes=(
         "The file is written over and over. A drive with a cache of SLC may take it all there: --size and "
         "--minutes write more, and only a drive that is filled shows the cache's end.",

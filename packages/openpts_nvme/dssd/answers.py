@@ -82,7 +82,7 @@ def family(source: str) -> Family:
 
 
 def title(source: str) -> str:
-    """A source in words: ``log C0h``."""
+    """A source's name: ``log C0h``."""
     kind = family(source)
     if kind is Family.LOG:
         return f"log {source[1:3]}h{', read again' if source.endswith(LATER) else ''}"

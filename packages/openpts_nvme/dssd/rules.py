@@ -1,4 +1,4 @@
-"""A check that is one line: what is looked at, how it is compared, with what, and when it applies.
+"""A check that is one line: what is read, how it is compared, with what, and when it applies.
 
 ``LC0[494:495] == 6`` looks at bytes 494 to 495 of log C0h, ``CAP.47-46 == 3`` at bits of a register,
 ``LC1[16] == 0 if LC1[3].2 == 0`` applies under a condition, ``FD0 refused 2`` asks for a refusal, and
@@ -119,7 +119,7 @@ def value_of(text: str, answers: Answers) -> float | None:
 
 
 class _Condition(Struct, frozen=True):
-    """Whether it holds for a drive's answers, and what was seen there in words."""
+    """Whether it holds for a drive's answers, and the text of what was seen there."""
 
     holds: Callable[[Answers], bool]
     seen: Callable[[Answers], str]

@@ -377,7 +377,7 @@ class DriveLog(Struct, frozen=True):
 
 
 def decoded(log: Log, uuid_index: int, data: bytes) -> DriveLog:
-    """The bytes of a page; what its declaration refuses is in words."""
+    """The bytes of a page; what its declaration refuses is a text."""
     try:
         return DriveLog(log, uuid_index, data, decode(log, data))
     except LogError as error:
@@ -395,7 +395,7 @@ class LogReader:
             self.uuid_index = ocp_uuid_index(identify_uuid_list(fd))
 
     def read(self, log: Log) -> DriveLog:
-        """A page, up to 1 MiB of it, and decoded; a refusal by drive or declaration is in words."""
+        """A page, up to 1 MiB of it, and decoded; a refusal by drive or declaration is a text."""
         index = self.uuid_index if log.ocp else 0
 
         def part(offset: int, length: int) -> bytes:

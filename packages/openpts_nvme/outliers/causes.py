@@ -34,7 +34,7 @@ class Cause(StrEnum):
 
 
 class Outlier(Struct, frozen=True, kw_only=True):
-    """One slow I/O of a step: what its thread knew (``io``), what made it slow, and the evidence in words."""
+    """One slow I/O of a step: what its thread knew (``io``), what made it slow, and the evidence as text."""
 
     step: str
     io: SlowIo

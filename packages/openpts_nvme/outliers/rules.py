@@ -94,10 +94,10 @@ class Surroundings:
         return min(least_ns + self._period_ns // 20, at_ns + self._period_ns)
 
     def _usual_errors(self, slow_ios: Sequence[SlowIo]) -> float:
-        """Errors per period, if there are some in most of the periods that are looked at; else 0.
+        """Errors per period, if there are some in most of the periods examined; else 0.
 
-        Periods without slow I/Os are looked at: errors that come with these alone are not usual. Where there
-        are hardly any of these, all are looked at.
+        Periods without slow I/Os are examined: errors that come with these alone are not usual. Where there
+        are hardly any of these, all are examined.
         """
         usual = 0.0
         for name in self._link:
@@ -219,7 +219,7 @@ class Witnessed(Struct, frozen=True):
 
 
 class CauseRule(Struct, frozen=True):
-    """``holds`` gives the evidence in words, or nothing where the rule does not hold.
+    """``holds`` gives the evidence as text, or nothing where the rule does not hold.
 
     ``threshold`` and ``why`` are for readers.
     """
@@ -450,7 +450,7 @@ def _drive(witnessed: Witnessed) -> str:
 
 
 def cause_of(witnessed: Witnessed) -> tuple[Cause, str]:
-    """The cause and its evidence in words."""
+    """The cause and its evidence as text."""
     for rule in RULES:
         if evidence := rule.holds(witnessed):
             return rule.cause, evidence

@@ -16,7 +16,7 @@ _SENSOR_PERIOD_NS: Final = 100 * NS_PER_MS
 
 
 class Polled:
-    """Watts that ``read`` gives, asked every ``period_ns``; each stands for the time until the next."""
+    """Watts that ``read`` gives, asked every ``period_ns``; each counts for the time until the next."""
 
     def __init__(self, what: str, period_ns: float, read: Callable[[], float]) -> None:
         self.what, self.period_ns, self._read = what, period_ns, read

@@ -109,7 +109,7 @@ class QisSource:
             raise MeterError(f"QIS answers no more: {error}") from error
 
     def _answer(self) -> str:
-        """What comes until the cursor, which stands alone in its line: XML has it as well."""
+        """What comes until the cursor, which is alone in its line: XML has it as well."""
         got = bytearray()
         while not (got == _CURSOR or got.endswith(b"\n" + _CURSOR)):
             piece = self._socket.recv(65536)

@@ -120,7 +120,7 @@ class PowerStatesDriver(Driver):
 
 
 def _kept_awake(held: ExitStack) -> str:
-    """Keep processors out of states that take longer to leave; in words, whether it can be."""
+    """Keep processors out of states that take longer to leave; the text says whether it can be."""
     path = SystemRoots().dev / "cpu_dma_latency"
     try:
         held.enter_context(held_open(path, struct.pack("=i", SHALLOW_US)))

@@ -23,7 +23,7 @@ from openpts_nvme.pstates import ALWAYS_ON, AUTONOMOUS, COMMANDED, PowerStateCon
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, Plot, PlotName, page, page_of, rows_table, values_of
 from openpts_pages.measure import Measure, Measured, Subject
-from openpts_pages.model import Cell, Figure, Page, Table, Verdict
+from openpts_pages.model import Cell, Page, Table, Verdict
 from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology
 
 _RESAMPLES: Final = 100
@@ -211,7 +211,16 @@ class StatesReport(Struct, frozen=True):
             f"{RULE} The confidence of a step is the share of 100 resamples of the reads in which it is "
             "found, to a point of the grid."
         )
-        return page(name, self._figure(name, shown), self._levels_table(), rule, shown)
+        plot = Plot(
+            x=ticks.log_axis("Idle time (s)", [point.idle_ns / NS_PER_S for point in self.autonomous]),
+            y=lambda values: ticks.log_axis("First read (ms)", values),
+            series=line_series(shown)[: 2 if self.always_on else 1],
+            alt="{rows} idle times, from {low} to {high} ms.",
+            decimals=None,
+            height_px=300,
+        )
+        figure = plot.over(name, shown) if values_of(shown) else None
+        return page(name, figure, self._levels_table(), rule, shown)
 
     def _points_table(self) -> Table:
         awake = {point.planned_ns: cells.latency(point.median_ns) for point in self.always_on}
@@ -249,20 +258,6 @@ class StatesReport(Struct, frozen=True):
                 for level in self.levels
             ),
         )
-
-    def _figure(self, name: PlotName, shown: Table) -> Figure | None:
-        if not values_of(shown):
-            return None
-        series = line_series(shown)[: 2 if self.always_on else 1]
-        plot = Plot(
-            x=ticks.log_axis("Idle time (s)", [point.idle_ns / NS_PER_S for point in self.autonomous]),
-            y=lambda values: ticks.log_axis("First read (ms)", values),
-            series=series,
-            alt="{rows} idle times, from {low} to {high} ms.",
-            decimals=None,
-            height_px=300,
-        )
-        return plot.over(name, shown)
 
     def states_page(self) -> Page:
         """States as the drive declares them, beside what was measured."""
@@ -418,7 +413,7 @@ def _commanded(run: Run, number: int) -> tuple[list[StepRecord], list[StepRecord
 
 
 def _decades_apart(level: LatencyLevel, at_ns: int) -> float:
-    """How far a moment lies outside of the two idle times between which a level begins, in decades."""
+    """How far a moment is outside of the two idle times between which a level begins, in decades."""
     low_ns = level.not_after_ns or 0
     if low_ns <= at_ns <= level.after_ns:
         return 0.0

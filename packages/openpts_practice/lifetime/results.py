@@ -68,7 +68,7 @@ class FittedLine(Struct, frozen=True):
         return self.mean_y + self.slope * (x - self.mean_x)
 
     def interval(self, x: float, confidence: float) -> tuple[float, float]:
-        """Prediction interval: a single further point at x lies in it with that probability."""
+        """Prediction interval: a single further point at x is in it with that probability."""
         variance = 1 + 1 / self.count + (x - self.mean_x) ** 2 / self.spread_x
         half = critical_value(confidence, self.count - 2) * self.deviation * math.sqrt(variance)
         return self.at(x) - half, self.at(x) + half

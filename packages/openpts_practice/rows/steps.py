@@ -300,7 +300,7 @@ def conditioning_steps(
 
 
 def without_impossible_rows(conditions: C, sector_bytes: int) -> C:
-    """The conditions without sizes that are no multiple of the sector; what was left out is kept in words.
+    """The conditions without sizes that are no multiple of the sector; what was left out is kept as text.
 
     Other sizes of a mix keep their weights. Raises UsageError where no row of a benchmark is left.
     """

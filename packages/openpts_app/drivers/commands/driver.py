@@ -141,7 +141,7 @@ class MountedDevice(PhysicalDevice):
         return facts | {"file_system": Fact(text, f"{self.roots.proc}/self/mountinfo")}
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
-        """See the protocol: what lies between the file system and the drive."""
+        """See the protocol: what is between the file system and the drive."""
         if self.facts.kind is TargetKind.FILE:
             return (_FILE_BELOW,)
         return PhysicalDevice.deviations(self, steps)

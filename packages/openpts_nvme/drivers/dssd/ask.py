@@ -124,7 +124,7 @@ class Asker:
         return answers
 
     def again(self, sources: Iterable[str], answers: Answers) -> None:
-        """The second reading of what is looked at twice."""
+        """The second reading of what is read twice."""
         for source in sources:
             if source.endswith(LATER):
                 answers[source] = self.log(int(source[1:3], 16))

@@ -1,4 +1,4 @@
-"""Acts on contents: blocks are deallocated, formatted and sanitized, and what is left is looked at."""
+"""Acts on contents: blocks are deallocated, formatted and sanitized, and what is left is examined."""
 
 import math
 import time

@@ -44,7 +44,7 @@ from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology, st
 
 _COLORS: Final = {"Read": 2, "Write": 3}
 _MIX_COLORS: Final = (1, 4, 5, 6)
-# Above the highest bar stands its value.
+# Room for the value above the highest bar.
 _ROOM_FOR_TEXTS: Final = 1.1
 # More rows than that have their passes on a page of their own.
 _ROWS_WITH_PASSES: Final = 12

@@ -45,7 +45,7 @@ from openpts_pts.shared.preparation_page import nothing_page
 _USED: Final = (DriveState.SEQUENTIAL, DriveState.RANDOM)
 # More places than that have no room for their names on an axis, each with three bars.
 _MOST_ON_AXIS: Final = 6
-# Above the highest bar stands its value.
+# Room for the value above the highest bar.
 _ROOM_FOR_TEXTS: Final = 1.25
 _NOT_MEASURED: Final = "not measured"
 _RULE: Final = (
@@ -123,7 +123,7 @@ class Comparison(Courses, frozen=True):
     def _states_pages(
         self, benchmark: BenchmarkProfile, number: int, numbers: Iterator[int]
     ) -> tuple[Page, ...]:
-        """A page for each group of the benchmark's rows: bars and figures, the largest loss in words."""
+        """A page for each group of the benchmark's rows: bars and figures, the largest loss as a sentence."""
         several = len(self.conditions.benchmarks) > 1
         page_id = f"precon-rows{self.key}{f'-{number}' if several else ''}"
         title = f"{benchmark.title}: Figures by State{self.level}"

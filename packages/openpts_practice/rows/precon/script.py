@@ -64,7 +64,7 @@ from openpts_pts.shared.script import JudgedRounds
 def random_course(
     conditions: PreconConditions, number: int, capacity_bytes: int, least_fills: float
 ) -> ScriptPart[Outcome]:
-    """Tracked minutes, with what lies between them, until five of them are steady.
+    """Tracked minutes, with the writes between them, until five of them are steady.
 
     Not before ``least_fills`` user capacities are written: the plateau of a fresh drive is steady too.
     """

@@ -164,7 +164,7 @@ def _bus_errors(functions: Sequence[Path]) -> Gauge:
 
 
 def _lost_segments(device: BlockDevice) -> tuple[Gauge, ...]:
-    """Of a drive behind TCP: segments that this host sent again, on any connection, as the kernel tells."""
+    """Of a drive behind TCP: segments that this host sent again, on any connection, as the kernel counts."""
     controller = nvme_controller_folder(device)
     if controller is None or read_text(controller / "transport") != "tcp":
         return ()
@@ -176,12 +176,12 @@ def _lost_segments(device: BlockDevice) -> tuple[Gauge, ...]:
 
 
 def _paths(device: BlockDevice) -> tuple[Gauge, ...]:
-    """Of a drive with several ways to it, or that tells of one: how many take I/O, whichever these are."""
+    """Of a drive with several ways to it, or that reports one: how many take I/O, whichever these are."""
     subsystem = NvmeSubsystem.of(device)
-    fact, tells = subsystem.paths_fact(device), any(path.access for path in subsystem.paths(device))
+    fact, reports = subsystem.paths_fact(device), any(path.access for path in subsystem.paths(device))
     if fact is None:
         return ()
-    what = "paths_live: those that take I/O" + (", and paths_optimized of them" if tells else "")
+    what = "paths_live: those that take I/O" + (", and paths_optimized of them" if reports else "")
 
     def count() -> bytes:
         now = NvmeSubsystem.of(device).paths(device)
@@ -190,7 +190,7 @@ def _paths(device: BlockDevice) -> tuple[Gauge, ...]:
     def understand(contents: Sequence[bytes], _at_ns: int) -> Values:
         live, _, optimized = contents[0].partition(b" ")
         readings = [("paths_live", whole_number(live))]
-        return known([*readings, ("paths_optimized", whole_number(optimized))] if tells else readings)
+        return known([*readings, ("paths_optimized", whole_number(optimized))] if reports else readings)
 
     return (Gauge("paths", what, fact.source, understand=understand, ask=count),)
 
@@ -326,7 +326,7 @@ class OtherDrives(Struct):
 def foreign_gauge(device: BlockDevice, own_bytes: Callable[[], int], in_flight_bytes: int) -> Gauge:
     """Bytes that others read, write and discard on the drive itself: the kernel's count less the test's.
 
-    ``own_bytes`` is what the engine has completed of what the kernel counts. The two are never looked at in
+    ``own_bytes`` is what the engine has completed of what the kernel counts. The two are never read in
     the same moment: they differ by what is in flight, at the most by ``in_flight_bytes``.
     """
     path = device.folder / "stat"
@@ -343,7 +343,7 @@ def foreign_gauge(device: BlockDevice, own_bytes: Callable[[], int], in_flight_b
 
 
 class ForeignBytes(Struct):
-    """The engine is asked after the kernel: on a busy host it has completed more by then, and the difference
+    """The engine is read after the kernel: on a busy host it has completed more by then, and the difference
     is too small, never too large. What others have done does not become less, so the largest counts.
     """
 

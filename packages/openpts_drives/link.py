@@ -30,7 +30,7 @@ _MBIT_PER_GBIT: Final = 1000
 
 
 class NegotiatedLink(Struct, frozen=True):
-    """``current`` such as ``Gen 4 x4`` or ``6 Gbit/s``, None where nothing tells; ``most`` likewise.
+    """``current`` such as ``Gen 4 x4`` or ``6 Gbit/s``, None where nothing reports it; ``most`` likewise.
 
     ``warnings`` say why it is less than it could be; ``source`` is where it was read, or why it wasn't.
     """
@@ -100,7 +100,7 @@ def _sata(device: BlockDevice, attribute: Path) -> NegotiatedLink:
 
 
 def _sas(phys: list[Path]) -> NegotiatedLink:
-    """The kernel tells of the phys of a port; the drive's own end may be able to do less."""
+    """The kernel reports the phys of a port; the drive's own end may be able to do less."""
     rates = [(rate, phy) for phy in phys if (rate := gbit_per_s(phy / "negotiated_linkrate")) is not None]
     if not rates:
         return NegotiatedLink(None, None, (), f"{phys[0]}/negotiated_linkrate")
@@ -115,12 +115,12 @@ def _sas(phys: list[Path]) -> NegotiatedLink:
 
 
 def _usb_device(device: BlockDevice) -> Path | None:
-    """The USB device that a disk is: the nearest folder above that tells a speed."""
+    """The USB device that a disk is: the nearest folder above that has a speed."""
     return next((parent for parent in device.folder.parents if (parent / "bMaxPacketSize0").exists()), None)
 
 
 def _usb(folder: Path) -> NegotiatedLink:
-    """A device tells the USB version that it follows; one that follows 3.0 can do 5 Gbit/s at least."""
+    """A device reports the USB version that it follows; one that follows 3.0 can do 5 Gbit/s at least."""
     speed = read_text(folder / "speed") or ""
     version = read_text(folder / "version") or ""
     if not speed.isdecimal():
@@ -132,7 +132,7 @@ def _usb(folder: Path) -> NegotiatedLink:
 
 
 def gbit_per_s(attribute: Path) -> float | None:
-    """The rate in an attribute of a SATA link or a SAS phy; None where it tells none."""
+    """The rate in an attribute of a SATA link or a SAS phy; None where it has none."""
     match = _RATE.fullmatch(read_text(attribute) or "")
     return float(match[1]) if match else None
 
@@ -159,7 +159,7 @@ class HostLink(Struct, frozen=True):
 
 class HostPath(Struct, frozen=True):
     """The links from a drive upwards. ``drive_bytes_per_s`` is what the drive's own end of its link can carry
-    at most: with less, its link is the host's limit; None where the drive does not tell.
+    at most: with less, its link is the host's limit; None where the drive does not report it.
     """
 
     disk: str
@@ -251,10 +251,10 @@ def path_gauge(disks: Sequence[BlockDevice], roots: SystemRoots) -> Gauge:
     behind = [BlockDevice.of_name(name, roots) for link in links for name in link.disks]
     silent = sorted({disk.name for disk in behind if disk.text("queue/iostats") == "0"})
     not_counted = f"; without {', '.join(silent)}, whose I/O the kernel does not count" if silent else ""
-    said = "; ".join(f"path_{number}: {link_text(link)}" for number, link in enumerate(links))
+    names = "; ".join(f"path_{number}: {link_text(link)}" for number, link in enumerate(links))
     return Gauge(
         "links to the drive",
-        f"use in % of what they carry for data, {said}{not_counted}",
+        f"use in % of what they carry for data, {names}{not_counted}",
         str(path),
         (path,),
         PathUse(links),

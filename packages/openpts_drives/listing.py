@@ -1,7 +1,7 @@
 """All drives of this machine, what each is and how it is, and whether one could be tested.
 
 Wakes no drive, and writes to none. A command to a drive that hangs can't be cancelled: the process sleeps in
-the kernel until the driver gives up, for minutes. So each drive is asked by a child process of its own: one
+the kernel until the driver gives up, for minutes. So each drive is queried by a child process of its own: one
 that doesn't answer in time is left behind, and costs its own answer only.
 """
 
@@ -388,7 +388,7 @@ def list_devices(roots: SystemRoots, patience_s: float = PATIENCE_S) -> list[Lis
 
 
 def list_device(device: BlockDevice, roots: SystemRoots, patience_s: float = PATIENCE_S) -> ListedDevice:
-    """One drive, its first sectors looked into as before a test."""
+    """One drive, its first sectors read as before a test."""
     return _inspect([device], roots, patience_s, may_wake=True)[0]
 
 

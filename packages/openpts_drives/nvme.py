@@ -95,7 +95,7 @@ def setting_of(fd: int) -> PowerSetting:
 class NvmePowerStates(Struct):
     """The power states of a drive that the guard has opened; ``_entry`` is what there is to put back.
 
-    ``found`` is how they were set when it was made, None of a drive that did not tell.
+    ``found`` is how they were set when it was made, None of a drive that did not report it.
     """
 
     target: OpenTarget

@@ -20,8 +20,8 @@ def container_fact(roots: SystemRoots) -> Fact:
     source = f"{roots.proc}/{{{environment},{groups},{mounts}}}"
     if maker := _from_environment(roots):
         return Fact(f"container ({maker})", f"{roots.proc}/{environment}")
-    words = " ".join(read_lines(roots.proc / groups))
-    if maker := next((name for name in _MAKERS if name in words), ""):
+    text = " ".join(read_lines(roots.proc / groups))
+    if maker := next((name for name in _MAKERS if name in text), ""):
         return Fact(f"container ({maker})", f"{roots.proc}/{groups}")
     lines = read_lines(roots.proc / mounts)
     if any(_OWN_FILES.search(line) for line in lines):
@@ -32,7 +32,7 @@ def container_fact(roots: SystemRoots) -> Fact:
 
 
 def _from_environment(roots: SystemRoots) -> str:
-    """What a container's maker tells the first process; only root may read it."""
+    """What a container's maker sets for the first process; only root may read it."""
     for variable in (read_bytes(roots.proc / "1/environ") or b"").split(b"\0"):
         if variable.startswith(b"container="):
             return printable(variable.removeprefix(b"container=").decode(errors="replace"))
@@ -84,7 +84,7 @@ def _io_limits(group: Path, device_number: str | None) -> Iterator[str]:
     for name in ("io.max", "io.latency", *_V1_LIMITS):
         for line in read_lines(group / name):
             number, _, limits = line.partition(" ")
-            bounded = " ".join(word for word in limits.split() if not word.endswith("=max"))
+            bounded = " ".join(one for one in limits.split() if not one.endswith("=max"))
             if bounded and device_number in {None, number}:
                 yield f"{name.removeprefix('blkio.throttle.')} {number} {bounded} ({group.name})"
 
@@ -93,12 +93,12 @@ def cpu_quota(roots: SystemRoots) -> float | None:
     """How many processors' time our groups may use at most; None if they may use any."""
     quotas = []
     for group in control_groups(roots):
-        words = (read_text(group / "cpu.max") or "").split()
-        if len(words) != 2:
+        fields = (read_text(group / "cpu.max") or "").split()
+        if len(fields) != 2:
             v1 = (read_text(group / f"cpu.cfs_{name}_us") or "" for name in ("quota", "period"))
-            words = list(v1)
-        if all(word.isdecimal() and int(word) for word in words):
-            quotas.append(int(words[0]) / int(words[1]))
+            fields = list(v1)
+        if all(field.isdecimal() and int(field) for field in fields):
+            quotas.append(int(fields[0]) / int(fields[1]))
     return min(quotas, default=None)
 
 

@@ -40,7 +40,7 @@ class DrivenDrive(Struct, frozen=True):
 
     @classmethod
     def of_device(cls, device: BlockDevice, roots: SystemRoots, label: str | None = None) -> Self:
-        """By the fastest link that it can have; where it does not tell, by the one that it has."""
+        """By the fastest link that it can have; where it does not report it, by the one that it has."""
         (path,) = host_paths((device,), roots)
         own = next((link.payload_bytes_per_s for link in path.links if not link.is_shared), None)
         most = path.drive_bytes_per_s or own

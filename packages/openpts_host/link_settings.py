@@ -100,7 +100,7 @@ def _queue_facts(device: BlockDevice) -> Facts:
 
 
 def drive_depth(device: BlockDevice) -> int | None:
-    """How many requests a queue of the drive holds, as its driver tells; None where it does not."""
+    """How many requests a queue of the drive holds, as its driver reports; None where it does not."""
     if device.kind is DeviceKind.NVME:
         controller = nvme_controller_folder(device)
         text = None if controller is None else read_text(controller / "sqsize")
@@ -122,11 +122,13 @@ def _none(why: str) -> str:
     return f"none ({why})"
 
 
+_AWAKE: Final = {"on": "kept awake", "auto": "may be suspended"}
+
+
 def _suspend(control: Path | None, absent: str) -> Fact:
     if control is None:
         return Fact(_none(absent), "no power/control for it above the drive")
-    words = {"on": "kept awake", "auto": "may be suspended"}
-    return Fact(words.get(read_text(control) or ""), str(control))
+    return Fact(_AWAKE.get(read_text(control) or ""), str(control))
 
 
 def _numa_node(device: BlockDevice, roots: SystemRoots) -> Fact:
@@ -199,8 +201,7 @@ def _power_state(functions: tuple[Path, ...]) -> Fact:
     if not functions:
         return Fact(None, "no PCI function above the drive")
     state, control = read_text(functions[0] / "power_state"), read_text(functions[0] / "power/control")
-    words = {"on": "kept awake", "auto": "may be suspended"}
-    parts = [part for part in (state, words.get(control or "")) if part]
+    parts = [part for part in (state, _AWAKE.get(control or "")) if part]
     return Fact(", ".join(parts) or None, f"{functions[0]}/{{power_state,power/control}}")
 
 

@@ -95,9 +95,9 @@ def _scans(names: frozenset[str], roots: SystemRoots) -> Fact:
 
 
 def _progress(roots: SystemRoots, array: str) -> str:
-    words = (read_text(roots.sys / "block" / array / "md/sync_completed") or "").split(" / ")
-    if len(words) == 2 and all(word.isdecimal() for word in words) and int(words[1]):
-        return f" {100 * int(words[0]) / int(words[1]):.0f} %"
+    counts = (read_text(roots.sys / "block" / array / "md/sync_completed") or "").split(" / ")
+    if len(counts) == 2 and all(count.isdecimal() for count in counts) and int(counts[1]):
+        return f" {100 * int(counts[0]) / int(counts[1]):.0f} %"
     return ""
 
 
@@ -121,8 +121,8 @@ def _pressure(roots: SystemRoots) -> Fact:
     folder = roots.proc / "pressure"
     shares = []
     for resource in _RESOURCES:
-        words = next((line.split() for line in read_lines(folder / resource) if line[:5] == "some "), [])
-        average = next((word.removeprefix("avg10=") for word in words if word.startswith("avg10=")), None)
+        fields = next((line.split() for line in read_lines(folder / resource) if line[:5] == "some "), [])
+        average = next((one.removeprefix("avg10=") for one in fields if one.startswith("avg10=")), None)
         if average is not None:
             shares.append(f"{resource} {average} %")
     return Fact(", ".join(shares) or None, f"{folder}: some, 10 s")

@@ -62,7 +62,7 @@ def _turbo(cpus: Path) -> Fact:
 
 
 def _smt(cpus: Path) -> Fact:
-    """Whether cores run two threads; ``control`` tells why not."""
+    """Whether cores run two threads; ``control`` says why not."""
     control, active = read_text(cpus / "smt/control"), read_text(cpus / "smt/active")
     text = {"0": "off", "1": "on"}.get(active or "")
     if text == "off" and control in {"notsupported", "notimplemented"}:
@@ -154,7 +154,7 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
 def sync_text(state: int) -> str | None:
-    """The answer of adjtimex(2) in words; None if it had none."""
+    """The answer of adjtimex(2) as a text; None if it had none."""
     if state < 0:
         return None
     return "not synchronized" if state == _TIME_ERROR else "synchronized"
@@ -267,8 +267,8 @@ def _sleep_fact(roots: SystemRoots, inhibitors: Mapping[str, str] | None) -> Fac
     if inhibitors:
         names = ", ".join(f"{who} ({why})" for who, why in inhibitors.items())
         return Fact(f"forbidden by {names}", "logind: ListInhibitors")
-    asked = "" if inhibitors is None else "; logind: ListInhibitors"
-    return Fact(f"may sleep ({kinds})", f"{state}{asked}")
+    queried = "" if inhibitors is None else "; logind: ListInhibitors"
+    return Fact(f"may sleep ({kinds})", f"{state}{queried}")
 
 
 def host_settings(
@@ -277,7 +277,7 @@ def host_settings(
     """Settings and states under the keys of the host audit, those of the drive's own way apart.
 
     ``disk_number`` is ``major:minor`` of the drive that is measured. Without root; never raises. Files only,
-    but for timers and those who forbid to sleep, whom systemd is asked for where it runs.
+    but for timers and those who forbid to sleep, whom systemd lists where it runs.
     """
     cpus = roots.sys / "devices/system/cpu"
     source = roots.sys / "devices/system/clocksource/clocksource0/current_clocksource"

@@ -238,7 +238,7 @@ def _print_verdict(drive: ListedDevice, console: Console) -> None:
 
 
 class DeviceList(Document, frozen=True, kw_only=True, tag="openpts.devices/1"):
-    """All drives, or the one that is asked for."""
+    """All drives, or the requested one."""
 
     devices: tuple[ListedDevice, ...]
 

@@ -70,7 +70,7 @@ class SmartctlAnswer(Struct, frozen=True):
 
     @property
     def version(self) -> tuple[int, ...]:
-        """smartctl's version, such as (7, 3); () if it does not tell."""
+        """smartctl's version, such as (7, 3); () if it does not report it."""
         found = self.at("smartctl", "version")
         parts = found if isinstance(found, list) else []
         return tuple(part for part in parts if isinstance(part, int) and not isinstance(part, bool))
@@ -127,7 +127,7 @@ def ask_smartctl(
 
 
 class Reported(Struct):
-    """Values by name, and in words what was left out because the drive contradicts itself."""
+    """Values by name, and sentences on what was left out because the drive contradicts itself."""
 
     values: dict[str, float] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
@@ -138,13 +138,13 @@ class Reported(Struct):
             self.values[name] = value
 
     def add_agreed(
-        self, name: str, tellings: Mapping[str, float | None], *, apart: float = 0, share_apart: float = 0
+        self, name: str, sources: Mapping[str, float | None], *, apart: float = 0, share_apart: float = 0
     ) -> None:
-        """Take the first of the tellings that there are, if all are at most so far from it.
+        """Take the first value that there is, if all are at most so far from it.
 
-        ``tellings`` go by their places; ``apart`` has the value's unit, ``share_apart`` is of the first.
+        ``sources`` has them by their places; ``apart`` has the value's unit, ``share_apart`` is of the first.
         """
-        reported = {place: value for place, value in tellings.items() if value is not None}
+        reported = {place: value for place, value in sources.items() if value is not None}
         if not reported:
             return
         first = next(iter(reported.values()))
@@ -328,14 +328,14 @@ def ata_health(answer: SmartctlAnswer) -> Reported:
         remaining = attribute.value if kind == "value" else attribute.raw if kind == "raw" else None
         if remaining is not None and 0 <= remaining <= _WHOLE_PCT:
             used = _WHOLE_PCT - remaining
-    tellings = {_STATISTICS: logs.statistics.get("Percentage Used Endurance Indicator"), _ATTRIBUTES: used}
-    reported.add_agreed("percentage_used_pct", tellings, apart=_PCT_APART)
+    sources = {_STATISTICS: logs.statistics.get("Percentage Used Endurance Indicator"), _ATTRIBUTES: used}
+    reported.add_agreed("percentage_used_pct", sources, apart=_PCT_APART)
     kinds = (
         ("host_write_bytes", "host_write_commands", _HOST_WRITES, "Written", "Write"),
         ("host_read_bytes", "host_read_commands", _HOST_READS, "Read", "Read"),
     )
     trusted = True
-    for name, commands, units, sectors, word in kinds:
+    for name, commands, units, sectors, kind in kinds:
         counted = logs.statistics.get(f"Logical Sectors {sectors}")
         counted_bytes = None if counted is None else counted * logs.lba_bytes
         has_any = any(attribute.name in units for attribute in logs.attributes)
@@ -350,7 +350,7 @@ def ata_health(answer: SmartctlAnswer) -> Reported:
         if settled.unit > logs.lba_bytes:
             reported.add(name.replace("_bytes", "_unit_bytes"), settled.unit)
         if settled.total == counted_bytes:
-            reported.add(commands, logs.statistics.get(f"Number of {word} Commands"))
+            reported.add(commands, logs.statistics.get(f"Number of {kind} Commands"))
     if (nand := _named_bytes(logs, _NAND_WRITES)) is not None:
         reported.values |= {"nand_write_bytes": nand.total, "nand_write_unit_bytes": nand.unit}
     _errors(reported, logs)
@@ -458,8 +458,8 @@ _SATURATED: Final = float(2**64 - 1)
 def bridged_nvme_health(answer: SmartctlAnswer) -> Reported:
     """Values under the names of vocabulary.health."""
     reported = Reported()
-    for name, (_, _, factor, word) in SMART_LOG_FIELDS.items():
-        value = answer.number(_NVME_LOG, word)
+    for name, (_, _, factor, key) in SMART_LOG_FIELDS.items():
+        value = answer.number(_NVME_LOG, key)
         if value is not None and 0 <= value < _SATURATED:
             reported.add(name, value * factor)
     reported.add("temperature_c", plausible_temperature_c(answer.number(_NVME_LOG, "temperature")))

@@ -67,7 +67,7 @@ _FIELDS: Final = {
 }
 _SENSOR: Final = re.compile(r"temperature_sensor_(\d+)_c")
 
-# counters that stand for an error or a reset of the drive; the words for one event and for several
+# counters that stand for an error or a reset of the drive; the texts for one event and for several
 _ERRORS: Final = {
     "media_errors": ("media error", "media errors"),
     "bad_superblocks": ("superblock went bad", "superblocks went bad"),
@@ -111,11 +111,11 @@ def health_alerts(run: Run) -> tuple[str, ...]:
         return _link_alerts(run)
     before, after = first.reading.values, last.reading.values
     alerts = [
-        f"device health: {_amount(went)} {words[went != 1]} during the run"
-        for name, words in _ERRORS.items()
+        f"device health: {_amount(went)} {texts[went != 1]} during the run"
+        for name, texts in _ERRORS.items()
         if (went := change(before, after, name))
     ]
-    alerts += [f"device health: {words}" for name, words in _STATES.items() if after.get(name)]
+    alerts += [f"device health: {text}" for name, text in _STATES.items() if after.get(name)]
     return (*alerts, *_link_alerts(run))
 
 
@@ -206,8 +206,8 @@ def _nothing_happened(run: Run) -> str:
     return "; it ".join(text for text in (nothing, blind) if text)
 
 
-def _listed(words: Sequence[str], conjunction: str) -> str:
-    *first, last = words
+def _listed(names: Sequence[str], conjunction: str) -> str:
+    *first, last = names
     return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 

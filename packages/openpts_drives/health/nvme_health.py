@@ -1,4 +1,4 @@
-"""Health of an NVMe drive: the SMART log byte by byte, and log pages that tell what the flash was written.
+"""Health of an NVMe drive: the SMART log byte by byte, and log pages with what was written to the flash.
 
 NVM Express Base Specification, "SMART / Health Information (Log Page Identifier 02h)". OCP Datacenter NVMe
 SSD Specification, "SMART / Health Information Extended (Log Identifier C0h)", and page CAh of Intel's and
@@ -32,7 +32,7 @@ _RESERVED: Final = slice(7, 32)
 _FULL: Final = 2**64 - 1
 _SENSORS: Final = 8
 
-# name: first byte, bytes, factor to the unit in the name, smartctl's word
+# name: first byte, bytes, factor to the unit in the name, smartctl's name
 SMART_LOG_FIELDS: Final = {
     "critical_warning": (0, 1, 1, "critical_warning"),
     "available_spare_pct": (3, 1, 1, "available_spare"),
@@ -144,7 +144,7 @@ _MOST_APART: Final = 0.02
 def vendor_log_page(controller: NvmeController) -> int | None:
     """The page to ask this controller for; None where nothing says that it has one.
 
-    A page that a drive does not have is an entry in its error log: only those are asked that are likely to
+    A page that a drive does not have is an entry in its error log: only those are queried that are likely to
     have it. OCP demands namespace management, which drives for laptops lack.
     """
     if controller.vid in _OCP_VENDORS and controller.manages_namespaces:

@@ -130,7 +130,7 @@ _FIELDS: Final = 17
 def device_counts(device: BlockDevice) -> DeviceCounts:
     """Since the machine started; zeros for a device that is gone."""
     fields = (device.text("stat") or "").split()
-    numbers = [int(word) for word in fields if word.isdecimal()]
+    numbers = [int(field) for field in fields if field.isdecimal()]
     numbers += [0] * (_FIELDS - len(numbers))
     return DeviceCounts(
         reads=numbers[0],

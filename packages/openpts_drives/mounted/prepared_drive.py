@@ -28,11 +28,11 @@ from openpts.units import MIB, format_capacity
 from openpts.vocabulary.command_run import FileSystemReport, FileSystemSettings, FileSystemType
 
 MARK: Final = "OPENPTS_APP_RUN"
-"""The variable that has the mark, a random word."""
+"""The variable that has the mark, a random text."""
 
 _TIMEOUT_S: Final = 5.0
-_LOOK_S: Final = 0.02
-_LOOKS: Final = 3
+_POLL_S: Final = 0.02
+_QUIET: Final = 3
 
 
 def marked(mark: str, roots: SystemRoots) -> tuple[int, ...]:
@@ -51,16 +51,16 @@ def end_marked(mark: str, roots: SystemRoots) -> int:
 
     A process that becomes another program has no environment for a moment: none has to be seen several times.
     """
-    count = looks = 0
+    count = quiet = 0
     deadline_s = time.monotonic() + _TIMEOUT_S
-    while looks < _LOOKS and time.monotonic() < deadline_s:
+    while quiet < _QUIET and time.monotonic() < deadline_s:
         living = marked(mark, roots)
-        looks = 0 if living else looks + 1
+        quiet = 0 if living else quiet + 1
         count = max(count, len(living))
         for process in living:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        time.sleep(_LOOK_S)
+        time.sleep(_POLL_S)
     return count
 
 
@@ -69,7 +69,7 @@ MOUNT: Final = "mount"
 _DIRECTORY, _FILE = "directory", "file"
 _LONGEST_FORMAT_S: Final = 3600.0
 _LONGEST_S: Final = 120.0
-# udev looks into a drive whenever one who wrote to it has closed it, and claims it for a moment
+# udev reads a drive whenever a program that wrote to it has closed it, and claims it for a moment
 _CLAIMED_BY_OTHERS_S: Final = 5.0
 _RETRY_S: Final = 0.1
 _PIECE_BYTES: Final = 4 * MIB

@@ -100,15 +100,15 @@ class AtaDrive(Struct, frozen=True):
         timeout_s: float,
         *,
         enhanced: bool,
-        tell: Callable[[float], None] = lambda _seconds: None,
+        elapsed: Callable[[float], None] = lambda _seconds: None,
     ) -> None:
         """SECURITY ERASE PREPARE and UNIT; returns when the drive is done.
 
-        ``tell`` is called every second with the seconds gone by. Raises ProgramError.
+        ``elapsed`` is called every second with the seconds gone by. Raises ProgramError.
         """
         option = "--security-erase-enhanced" if enhanced else "--security-erase"
         command = ("hdparm", *_USER, option, password, str(self.node))
-        if (why := refusal(run_watched(self.run, command, timeout_s, tell))) is not None:
+        if (why := refusal(run_watched(self.run, command, timeout_s, elapsed))) is not None:
             raise DriveCommandError(why)
 
     def start_sanitize(self, arguments: Sequence[str]) -> None:
@@ -149,8 +149,8 @@ def hdparm_at_work(node: Path, roots: SystemRoots) -> int | None:
     """
     for process in roots.proc.glob("[0-9]*"):
         arguments = (read_bytes(process / "cmdline") or b"").split(b"\0")
-        program, *words = [printable(argument.decode(errors="replace")) for argument in arguments]
-        sends = any(word.startswith("--security-") for word in words)
-        if Path(program).name == "hdparm" and sends and str(node) in words:
+        program, *options = [printable(argument.decode(errors="replace")) for argument in arguments]
+        sends = any(option.startswith("--security-") for option in options)
+        if Path(program).name == "hdparm" and sends and str(node) in options:
             return int(process.name)
     return None

@@ -42,10 +42,10 @@ _COMMANDS: Final = {
 
 
 class SanitizeStatus(Struct, frozen=True):
-    """What a drive said of its last sanitize operation.
+    """What a drive reports of its last sanitize operation.
 
     ``completed`` is None where the answer came in a format that leaves that out, and ``complaint`` is what
-    was said instead of an answer.
+    was printed instead of an answer.
     """
 
     running: bool = False
@@ -136,7 +136,7 @@ class AtaSanitize(Struct, frozen=True):
 
 
 def parse_status(answer: Reply) -> SanitizeStatus:
-    """What ``hdparm --sanitize-status`` said, also where the kernel handed the answer on in fixed format.
+    """What ``hdparm --sanitize-status`` printed, also where the kernel handed the answer on in fixed format.
 
     Then hdparm takes every register for 0 and prints "idle"; the progress is in the bytes that it shows.
     """

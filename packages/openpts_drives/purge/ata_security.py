@@ -32,7 +32,7 @@ DRIVE_PASSWORD: Final = "drive password"  # noqa: S105 a kind, not a password
 PASSWORD: Final = "openpts"  # noqa: S105 protects nothing: it must be found again, also without the journal
 POWER_CYCLE: Final = "switch the drive's power off and on (a restart may not do that)"
 
-# what hdparm allows a drive that tells no time, and more than it adds to what a drive tells
+# what hdparm allows a drive that reports no time, and more than it adds to what a drive reports
 _BYTES_PER_S: Final = 30 * 1024**2
 _MARGIN_S: Final = 2 * 3600.0
 
@@ -225,7 +225,7 @@ def _erase_again(
 
 
 def _attempt(command: Callable[[], None]) -> str | None:
-    """What was said against a command; whether it was done is asked of the drive afterwards."""
+    """Why a command was refused; whether it was done is read from the drive afterwards."""
     try:
         command()
     except ProgramError as error:
@@ -336,19 +336,19 @@ class AtaSecurityErase(Struct, frozen=True):
         if not drive.identify().security.enabled:
             raise DriveCommandError("the drive did not accept the password, though hdparm reported no error")
         limit_s = erase_limit_s(identity, enhanced=self.enhanced)
-        drive.erase(PASSWORD, limit_s, enhanced=self.enhanced, tell=self._teller(identity, progress))
+        drive.erase(PASSWORD, limit_s, enhanced=self.enhanced, elapsed=self._shown(identity, progress))
         if drive.identify().security.enabled:
             raise DriveCommandError("the drive still has the password, so it has not erased itself")
 
-    def _teller(self, identity: AtaIdentity, progress: Progress) -> Callable[[float], None]:
-        """Tells how far the erasure should be by the drive's estimate: it says nothing while it is at it."""
+    def _shown(self, identity: AtaIdentity, progress: Progress) -> Callable[[float], None]:
+        """Shows how far the erasure should be by the drive's estimate: it reports nothing meanwhile."""
         minutes = self._minutes(identity)
-        words = "erasing itself, which can't be interrupted"
+        text = "erasing itself, which can't be interrupted"
         if minutes is None:
-            return lambda seconds: progress(None, f"{words}, {seconds:.0f} s so far, without an estimate")
+            return lambda seconds: progress(None, f"{text}, {seconds:.0f} s so far, without an estimate")
         most = 0.99
         return lambda seconds: progress(
-            min(seconds / (minutes * 60), most), f"{words}; {minutes} min by its own estimate"
+            min(seconds / (minutes * 60), most), f"{text}; {minutes} min by its own estimate"
         )
 
     def _minutes(self, identity: AtaIdentity) -> int | None:

@@ -45,7 +45,7 @@ _PROGRESS_WHOLE: Final = 65_536
 
 
 class SanitizeState(Enum):
-    """Bits 2:0 of SSTAT, and the words for each."""
+    """Bits 2:0 of SSTAT, and the text for each."""
 
     NEVER = (0, "never sanitized")
     DONE = (1, "completed successfully")
@@ -54,7 +54,7 @@ class SanitizeState(Enum):
     DONE_DEALLOCATED = (4, "completed successfully, all blocks deallocated")
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """As the log would say it."""
         return self.value[1]
 
@@ -77,7 +77,7 @@ class SanitizeAction(Enum):
         return self.value[0]
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """The specification's name."""
         return self.value[1]
 
@@ -104,7 +104,7 @@ class SanitizeLog(Struct, frozen=True):
         state = next((state for state in SanitizeState if state.value[0] == status & 0x7), None)
         if state is None:
             raise ValueError(f"the Sanitize Status log has the unknown status {status & 0x7}")
-        order = (SanitizeAction.OVERWRITE, SanitizeAction.BLOCK, SanitizeAction.CRYPTO)
+        actions = (SanitizeAction.OVERWRITE, SanitizeAction.BLOCK, SanitizeAction.CRYPTO)
         return cls(
             state=state,
             share_done=progress / _PROGRESS_WHOLE if state is SanitizeState.IN_PROGRESS else 1.0,
@@ -112,13 +112,13 @@ class SanitizeLog(Struct, frozen=True):
             erased_since=bool(status & 1 << 8),
             estimates_s={
                 action: estimate_s
-                for action, estimate_s in zip(order, estimates, strict=True)
+                for action, estimate_s in zip(actions, estimates, strict=True)
                 if estimate_s != _NO_ESTIMATE
             },
         )
 
     def __str__(self) -> str:
-        text = self.state.words
+        text = self.state.text
         if self.state is SanitizeState.IN_PROGRESS:
             text += f", {self.share_done:.0%} done"
         return f"{text}; nothing written since" if self.erased_since and self.state.succeeded else text
@@ -152,7 +152,7 @@ class NvmeAnswers(Struct, frozen=True):
 
 
 class NoAnswerError(Exception):
-    """The drive can't be asked; the text says why."""
+    """The drive can't be queried; the text says why."""
 
 
 class NotNvmeError(NoAnswerError):
@@ -203,7 +203,7 @@ def namespace_id(device: BlockDevice) -> int:
 
 
 def without(error: NoAnswerError) -> Capability:
-    """The capability of a drive that could not be asked."""
+    """The capability of a drive that could not be queried."""
     return Capability(False, str(error), foreign=isinstance(error, NotNvmeError))
 
 
@@ -211,7 +211,7 @@ def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
     """The character device for commands to exactly the drive that we hold. Raises PurgeError.
 
     Our descriptor keeps the kernel from giving the namespace's name to another drive; whether the
-    controller with that name is the one that answers on it is looked at right before each command.
+    controller with that name is the one that answers on it is checked right before each command.
     """
     device = held_drive(target, "a command")
     controller = NvmeSubsystem.of(device).live_controller
@@ -273,7 +273,7 @@ _HELP: Final = {
 
 
 def what_helps(answer: Reply) -> str | None:
-    """A hint for the status that the program tells; None where we know none."""
+    """A hint for the status that the program reports; None where we know none."""
     if found := _STATUS.search(answer.stderr.strip() or answer.stdout.strip()):
         return _HELP.get(int(found[1], 16) & _STATUS_BITS)
     return None
@@ -308,7 +308,7 @@ def of_all(
 def check_held(target: OpenTarget, capability: Capability) -> None:
     """Raise PurgeError if a command would reach a namespace that the guard doesn't hold for us.
 
-    What it would reach is not known of a drive that could not be asked, so that is an error too.
+    What it would reach is not known of a drive that could not be queried, so that is an error too.
     """
     if not capability.supported:
         raise PurgeError(f"{target.facts.path}: {capability.reason}")
@@ -320,7 +320,7 @@ def check_held(target: OpenTarget, capability: Capability) -> None:
 def _hidden(
     fd: int, subsystem: NvmeSubsystem, controller: NvmeController, questions: NvmeQuestions
 ) -> str | None:
-    """What the drive keeps that the kernel doesn't show, in words; None: nothing."""
+    """What the drive keeps that the kernel doesn't show, as a sentence; None: nothing."""
     shown = [nsid for each in subsystem.namespaces if (nsid := each.integer("nsid")) is not None]
     try:
         hidden = sorted(set(questions.allocated(fd)) - set(shown))

@@ -33,8 +33,8 @@ from openpts_drives.purge.nvme_drive import (
 )
 from openpts_drives.purge.purge_programs import CLOCK, Clock, run_watched
 
-# The drive tells no time. Block erase of some TB ends in minutes; a drive that overwrites takes hours, and to
-# break it off would leave it without a format.
+# The drive reports no time. Block erase of some TB ends in minutes; a drive that overwrites takes hours, and
+# to break it off would leave it without a format.
 _TIMEOUT_S: Final = 6 * 3600.0
 _PROGRAM_TIMEOUT_S: Final = _TIMEOUT_S + 60
 
@@ -79,13 +79,13 @@ class NvmeFormat(Struct, frozen=True):
             *(f"--pil={int(before.protection_first)}", f"--timeout={_TIMEOUT_S * 1000:.0f}", "--force"),
         ]
 
-        def tell(elapsed_s: float) -> None:
-            # the drive is not asked how far it is: one that answers nothing else meanwhile would let the
+        def show(elapsed_s: float) -> None:
+            # the drive is not queried how far it is: one that answers nothing else meanwhile would let the
             # question time out, and the kernel would reset it in the middle of its format
             progress(None, f"formatting for {elapsed_s:.0f} s")
 
         try:
-            answer = run_watched(self.run, command, _PROGRAM_TIMEOUT_S, tell)
+            answer = run_watched(self.run, command, _PROGRAM_TIMEOUT_S, show)
         except ProgramError as error:
             raise self._failed(target, str(error), command) from error
         if answer.returncode != 0:
@@ -175,7 +175,7 @@ class SanitizeWait(Struct, frozen=True):
             clock.sleep(_POLL_S)
 
     def _is_over(self, log: SanitizeLog, elapsed_s: float) -> bool:
-        """Whether it ended well. Raises PurgeError if it did not, or if the log tells of another one."""
+        """Whether it ended well. Raises PurgeError if it did not, or if the log is of another one."""
         if log.state is SanitizeState.IN_PROGRESS:
             return False
         if log.command != self.command or log.state is SanitizeState.NEVER:
@@ -271,7 +271,7 @@ class NvmeSanitize(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        return f"NVMe Sanitize, {self.action.words}"
+        return f"NVMe Sanitize, {self.action.text}"
 
     def capability(self, device: BlockDevice) -> Capability:
         """SANICAP, and the log with the drive's estimate."""
@@ -316,8 +316,8 @@ class NvmeSanitize(Struct, frozen=True):
                 lambda elapsed_s: progress(None, f"starting for {elapsed_s:.0f} s"),
             )
         if answer.returncode != 0:
-            said = "; ".join(filter(None, (answer.complaint, what_helps(answer))))
-            raise PurgeError(f"{self.title} of {target.facts.path} failed: {said}")
+            why = "; ".join(filter(None, (answer.complaint, what_helps(answer))))
+            raise PurgeError(f"{self.title} of {target.facts.path} failed: {why}")
         log = wait.to_the_end(progress)
         return f"{log}; {' '.join(command)}"
 
@@ -328,7 +328,7 @@ class NvmeSanitize(Struct, frozen=True):
     def _capability(self, answers: NvmeAnswers, device: BlockDevice) -> Capability:
         reported = f"Identify Controller: SANICAP {answers.controller.sanicap:#x}"
         if answers.sanitize is None or not answers.controller.sanicap & _CAPABILITY_BIT[self.action]:
-            return Capability(False, f"has no Sanitize with {self.action.words} ({reported})")
+            return Capability(False, f"has no Sanitize with {self.action.text} ({reported})")
         capability = Capability(True, reported, self._estimate_s(answers.sanitize))
         return of_all(capability, device, answers.controller, self.questions)
 

@@ -21,7 +21,7 @@ from openpts.vocabulary.purge import Consent, PurgeChoice
 
 
 class PurgeRequest(Struct, frozen=True):
-    """What the operator asked for; ``psid`` gives the number of the drive's label, which nothing records."""
+    """What the operator requested; ``psid`` gives the number of the drive's label, which nothing records."""
 
     target: str
     consent: Consent
@@ -34,7 +34,7 @@ def methods_of(
 ) -> Sequence[tuple[PurgeMethod, Capability]]:
     """The methods of a drive; none for a file. Changes nothing and needs no consent.
 
-    The drive is asked, but not before the kernel's own lists have nothing against that: ``to_purge`` counts
+    The drive is queried, but not before the kernel's own lists have nothing against that: ``to_purge`` counts
     every use, else only a program that may be at work on it. Raises OpenptsError, also where there is no
     such target.
     """

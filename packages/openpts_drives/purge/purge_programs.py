@@ -38,7 +38,7 @@ class DriveCommandError(ProgramError):
 
 
 class OperationStatus(Protocol):
-    """What a drive said of its operation."""
+    """What a drive reports of its operation."""
 
     @property
     def running(self) -> bool:
@@ -89,13 +89,13 @@ def wait_while_running(
         pause_s = min(pause_s * 1.5, _LONGEST_LOOK_S)
 
 
-_TELL_EVERY_S: Final = 1.0
+_CALL_EVERY_S: Final = 1.0
 
 
 def run_watched(
-    run: ProgramRunner, command: Sequence[str], timeout_s: float, tell: Callable[[float], None]
+    run: ProgramRunner, command: Sequence[str], timeout_s: float, elapsed: Callable[[float], None]
 ) -> Reply:
-    """The program's answer. ``tell`` is called in this thread every second, with the seconds gone by.
+    """The program's answer. ``elapsed`` is called in this thread every second, with the seconds gone by.
 
     An interrupt is raised when the program has ended, and not before. Raises ProgramError.
     """
@@ -105,9 +105,9 @@ def run_watched(
         answer = pool.submit(run, command, timeout_s, to_the_end=True)
         while True:
             try:
-                answer.exception(_TELL_EVERY_S)
+                answer.exception(_CALL_EVERY_S)
             except TimeoutError:
-                tell(time.monotonic() - started_s)
+                elapsed(time.monotonic() - started_s)
             except KeyboardInterrupt as error:
                 interrupt = interrupt or error
             else:

@@ -61,7 +61,7 @@ class Sense(Struct, frozen=True):
 
     @property
     def failure(self) -> str | None:
-        """The failure of a format or sanitize in words; None where the drive reports none."""
+        """The failure of a format or sanitize, as a text; None where the drive reports none."""
         return _FAILURES.get(self.code)
 
     @property
@@ -111,7 +111,7 @@ class ScsiDrive(Struct, frozen=True):
     def begin(self, arguments: Sequence[str]) -> None:
         """Begin an operation that then continues in the drive. Raises ProgramError."""
         answer = self._ask(arguments, _COMMAND_LIMIT_S, to_the_end=True)
-        # sg_sanitize ends with 0 after an error of the host adapter, and tells it on stderr alone
+        # sg_sanitize ends with 0 after an error of the host adapter, and reports it on stderr alone
         if answer.returncode != 0 or answer.stderr.strip():
             raise DriveCommandError(f"{arguments[0]}: {answer.complaint}")
 
@@ -236,7 +236,7 @@ class ScsiFormat(Struct, frozen=True):
         if target.device is None:
             raise PurgeError(f"{self.title} of {target.facts.path} failed: it is a file")
         protection = protection_type(target.device)
-        # without --wait sg_format looks once a minute; we begin it only and look ourselves
+        # without --wait sg_format polls once a minute; we begin it only and poll ourselves
         command = ("sg_format", "--format", *_PROTECTION[protection], "--early", "--quick")
         # a disk writes every block
         limit_s = SanitizeKind.OVERWRITE.limit_s(target.facts.user_capacity_bytes)

@@ -99,7 +99,10 @@ class NativeEngine(ProgramQueue):
                 resumed=None if resumed is None else (resumed.interruptions, resumed.carried),
             )
         except _native.UnavailableError as error:
-            raise EngineUnavailableError(_unavailable(str(error))) from error
+            reason = str(error)
+            if reason.startswith("io_uring can't be set up"):
+                reason += f": {refused_by(reason, SystemRoots())}; or use --io-path sync"
+            raise EngineUnavailableError(reason) from error
         except ValueError as error:
             raise UsageError(str(error)) from error
         self._rings = engine
@@ -119,7 +122,6 @@ class NativeEngine(ProgramQueue):
     @property
     def facts(self) -> Facts:
         """Engine, build, path to the target and why, and what the kernel gave."""
-        build = _native.build_info()
         chosen = "the target's probe" if self._options.io_path is None else "--io-path"
         waits = {
             CompletionWait.EACH: "each completion is waited for",
@@ -128,7 +130,7 @@ class NativeEngine(ProgramQueue):
         cpus = ", ".join(str(cpu) for cpu in self._options.cpus) or "not pinned"
         return {
             "engine": Fact("native", _SOURCE),
-            "build": Fact(f"{build['version']} {build['profile']} {build['architecture']}", _SOURCE),
+            "build": Fact(build(), _SOURCE),
             "io_path": Fact(self._path, chosen),
             "latency": Fact("every I/O, from submission to reaping", _SOURCE),
             "completion_wait": Fact(waits[self._options.completion_wait], _SOURCE),
@@ -190,9 +192,3 @@ def _overhead(cpus: tuple[int, ...]) -> Facts:
     return own_latency_facts(awake_ns, asleep_ns) | {
         "own_cpu_time": Fact(f"{of_cpu_ns:.0f} ns per I/O", "requests that do nothing")
     }
-
-
-def _unavailable(reason: str) -> str:
-    if not reason.startswith("io_uring can't be set up"):
-        return reason
-    return f"{reason}: {refused_by(reason, SystemRoots())}; or use --io-path sync"

@@ -130,7 +130,11 @@ def dry_run(
                 apply, answer = request.planned
             if apply is not None:
                 count += len(apply.steps)
-                _refuse_too_many(count, apply)
+                if count > MOST_STEPS:
+                    raise UsageError(
+                        f"{phase_text(apply.phase, apply.number)} brings the plan to {count:,} steps and "
+                        f"more, and {MOST_STEPS:,} are the most: use longer steps, or a shorter test"
+                    )
                 samples = tuple(_sample(step, user_capacity_bytes, drive) for step in apply.steps)
                 if apply.slower is Slower.ALWAYS or (
                     apply.slower is Slower.AT_SHORTEST and ending is Ending.SHORTEST
@@ -148,14 +152,6 @@ def dry_run(
                     answer = _unlike(planned, samples) if ending is Ending.LONGEST else samples
     except StopIteration:
         return tuple(planned)
-
-
-def _refuse_too_many(count: int, request: Apply) -> None:
-    if count > MOST_STEPS:
-        raise UsageError(
-            f"{phase_text(request.phase, request.number)} brings the plan to {count:,} steps and more, and "
-            f"{MOST_STEPS:,} are the most: use longer steps, or a shorter test"
-        )
 
 
 def steps_of(planned: tuple[PlannedApply, ...]) -> tuple[Step, ...]:

@@ -26,10 +26,14 @@ _OVER_NS = NS_PER_S
 
 
 class RecentRate(Struct):
-    """Rates over the last second of a step, or little more, on the engine's clock."""
+    """Rates over the last second of a step, or little more, on the engine's clock.
+
+    ``began`` has elapsed time, I/Os and bytes when the step began.
+    """
 
     iops: float = 0.0
     bytes_per_s: float = 0.0
+    began: tuple[int, int, int] = (0, 0, 0)
     _place: StepPlace | None = None
     _last: tuple[int, int, int] = (0, 0, 0)
 
@@ -38,7 +42,7 @@ class RecentRate(Struct):
         progress = tick.progress
         now = (progress.step_elapsed_ns, progress.ios, progress.bytes)
         if tick.place != self._place:
-            self._place, self._last = tick.place, now
+            self._place, self._last, self.began = tick.place, now, now
         passed_ns, ios, transferred = (value - last for value, last in zip(now, self._last, strict=True))
         if passed_ns < _OVER_NS:
             return False
@@ -59,8 +63,6 @@ class EventStream(Struct):
 
     write: Callable[[bytes], object]
     samples: bool = True
-    _place: StepPlace | None = None
-    _began: tuple[int, int] = (0, 0)
     _rate: RecentRate = field(default_factory=RecentRate)
     _run: RunProgress = field(default_factory=RunProgress)
     _purge_told_s: float = 0.0
@@ -92,16 +94,14 @@ class EventStream(Struct):
 
     def _progress(self, tick: events.Ticked) -> Iterator[lines.RunProgressLine]:
         """At most one for each second of the engine's clock."""
-        progress = tick.progress
-        if tick.place != self._place:
-            self._place, self._began = tick.place, (progress.ios, progress.bytes)
         if self._rate.take(tick):
-            left = self._run.time_left()
+            progress, left = tick.progress, self._run.time_left()
+            _, ios, transferred = self._rate.began
             yield lines.RunProgressLine(
                 place=tick.place,
                 step_elapsed_ns=progress.step_elapsed_ns,
-                ios=progress.ios - self._began[0],
-                bytes=progress.bytes - self._began[1],
+                ios=progress.ios - ios,
+                bytes=progress.bytes - transferred,
                 iops=self._rate.iops,
                 bytes_per_s=self._rate.bytes_per_s,
                 temperature_c=tick.temperature_c,

@@ -26,16 +26,12 @@ class Healing(Struct, frozen=True):
     text: str
 
 
-def _any_entry(_entry: Entry) -> bool:
-    return True
-
-
 def heal(
     journal: Journal,
     roots: SystemRoots,
     kinds: Collection[str] | None = None,
     *,
-    concerns: Callable[[Entry], bool] = _any_entry,
+    concerns: Callable[[Entry], bool] = lambda _entry: True,
     run: ProgramRunner = run_program,
     healers: Callable[[str], Healer] | None = None,
 ) -> tuple[Healing, ...]:

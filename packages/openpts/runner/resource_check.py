@@ -1,6 +1,6 @@
 """What a plan needs of an engine, and whether target, storage and run folder have room for it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -52,8 +52,18 @@ def check_places(stimulus: Stimulus, target: TargetFacts, buffer_bytes: int) -> 
                     f"{format_capacity(int(smallest_bytes))}, and transfers of "
                     f"{format_block_size(stimulus.block_size_bytes)} go there; use a larger target"
                 )
-    for problem in _data_problems(stimulus, target, buffer_bytes):
-        raise UsageError(f"{stimulus}: {problem}")
+    if isinstance(stimulus.data, ReducibleData):
+        granule_bytes = stimulus.data.granule_bytes
+        if granule_bytes % target.sector_bytes:
+            raise UsageError(
+                f"{stimulus}: granules of {granule_bytes:,} bytes are not a multiple of the sector, "
+                f"{target.sector_bytes:,} bytes"
+            )
+        if granule_bytes > buffer_bytes:
+            raise UsageError(
+                f"{stimulus}: granules of {format_block_size(granule_bytes)} are larger than any transfer, "
+                f"{format_block_size(buffer_bytes)}"
+            )
 
 
 def _check_segments(
@@ -80,18 +90,6 @@ def _check_segments(
             f"{format_capacity(segments.count * segments.segment_bytes)}, the active range holds "
             f"{format_capacity(max(0, room_bytes))}"
         )
-
-
-def _data_problems(stimulus: Stimulus, target: TargetFacts, buffer_bytes: int) -> Iterator[str]:
-    if isinstance(stimulus.data, ReducibleData):
-        if stimulus.data.granule_bytes % target.sector_bytes:
-            yield (
-                f"granules of {stimulus.data.granule_bytes:,} bytes are not a multiple of the sector, "
-                f"{target.sector_bytes:,} bytes"
-            )
-        if stimulus.data.granule_bytes > buffer_bytes:
-            granule = format_block_size(stimulus.data.granule_bytes)
-            yield f"granules of {granule} are larger than any transfer, {format_block_size(buffer_bytes)}"
 
 
 def _up(value: int, multiple: int) -> int:
@@ -191,10 +189,11 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
         outstanding_bytes = stimulus.toio * stimulus.block_size_bytes
         if range_bytes < outstanding_bytes:
             fitting = (end - start) // outstanding_bytes
+            at_scale = "" if target.simulation is None else f" at scale 1:{target.scale}"
             larger = _at_scale(target.path, fitting) if target.scale > fitting >= 1 else "a larger target"
             raise TargetError(
                 f"{target.name} is too small for the queue of {stimulus}: its active range holds "
-                f"{format_capacity(range_bytes)}{_simulated(target)}, TC {stimulus.tc} x QD {stimulus.qd} x "
+                f"{format_capacity(range_bytes)}{at_scale}, TC {stimulus.tc} x QD {stimulus.qd} x "
                 f"{format_block_size(stimulus.block_size_bytes)} outstanding need "
                 f"{format_capacity(outstanding_bytes)}; use {larger} or a smaller demand"
             )
@@ -217,10 +216,6 @@ def check_handles(plan: Sequence[PlannedApply], device: DeviceUnderTest) -> None
         raise TargetError(
             f"{device.facts.name} has no placement handle {max(named)}, only 0 to {known - 1:g}: name another"
         )
-
-
-def _simulated(target: TargetFacts) -> str:
-    return "" if target.simulation is None else f" at scale 1:{target.scale}"
 
 
 def _at_scale(path: str, scale: int) -> str:

@@ -38,7 +38,7 @@ from openpts.runner.resource_check import demand_of, interval_ns
 from openpts.runner.script_runner import RecordedPrefix, ScriptRunner
 from openpts.system_files import SystemRoots, boot_id
 from openpts.units import format_capacity, format_count, format_duration
-from openpts.vocabulary.facts import CaptureReport, Facts, HealthReading, PurgeReport, fact_of
+from openpts.vocabulary.facts import Facts, HealthReading, PurgeReport, fact_of
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.verdict import Deviation
@@ -364,7 +364,11 @@ def resumed_run(
     goes_on = ResumePoint.PROGRAM if simulated else driver.goes_on(accepted=resumption.accept_interruption)
     cut = cut_of(script, run, goes_on, driver.recorded)
     last = last_step(run.folder)
-    idle_ns = None if simulated or last.stored_at is None else _since_ns(last.stored_at)
+    idle_ns = None
+    if not simulated and last.stored_at is not None:  # a clock that was set back counts as no time
+        idle_ns = max(0, ns_between(last.stored_at, datetime.now(UTC).isoformat()))
+    kept = [step for one in cut.kept if isinstance(one.request, Apply) for step in one.request.steps]
+    stands_captured = not simulated and any(step.capture for step in kept)
     begun = replace(
         now.attempts[-1],
         steps=last.steps,
@@ -374,7 +378,7 @@ def resumed_run(
     )
     entries = () if simulated else tuple(_entries(driver.test, resumption, cut, begun))
     return ResumedRun(
-        manifest=replace(manifest, capture=None if simulated else _captured_before(cut, manifest)),
+        manifest=replace(manifest, capture=manifest.capture if stands_captured else None),
         number=len(manifest.attempts) + 1,
         where=cut.where,
         begins=ReadingPoint.RESUMED if run.health else ReadingPoint.BEFORE,
@@ -387,17 +391,6 @@ def resumed_run(
         entries=entries,
         healed=now.healed,
     )
-
-
-def _captured_before(cut: Interruption, manifest: Manifest) -> CaptureReport | None:
-    """What the attempts before have captured of steps that stand."""
-    kept = (one.request for one in cut.kept if isinstance(one.request, Apply))
-    return manifest.capture if any(step.capture for request in kept for step in request.steps) else None
-
-
-def _since_ns(stored_at: str) -> int:
-    """How long ago the last step was stored; a clock that was set back counts as no time."""
-    return max(0, ns_between(stored_at, datetime.now(UTC).isoformat()))
 
 
 def _refuse_other_platform(resumption: Resumption, then: Attempt, now: Attempt) -> None:

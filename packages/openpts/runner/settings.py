@@ -51,10 +51,6 @@ Adjust = Callable[[Conditions], Conditions]
 Admit = Callable[[Conditions, TargetFacts], None]
 
 
-def _anything(_conditions: Conditions, _target: TargetFacts) -> None:
-    """Default of ``admit``: no condition asks for more than any target can do."""
-
-
 class RunSettings(RequestedSettings, frozen=True, kw_only=True):
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
@@ -78,7 +74,7 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
     consent: Consent
     people: People
     command_line: tuple[str, ...]
-    admit: Admit = _anything
+    admit: Admit = lambda _conditions, _target: None
     folder: Path | None = None
     seed: int | None = None
     scenario: Scenario = Scenario.SYNTHETIC

@@ -8,6 +8,7 @@ const DIES: f64 = 64.0;
 const FRESH_PER_S: f64 = DIES * 24.0 / 2880e-6;
 
 #[test]
+#[ignore = "seconds: make test-full has it"]
 fn bursts_after_idle_time_climb_a_staircase() {
     // A burst of 5 s after idle time I is fast for as long as what was collected lasts:
     // (I - delay) (1 - v) / v, with v the valid share of a victim.

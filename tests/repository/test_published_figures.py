@@ -6,7 +6,7 @@ from openpts_sim.presets import Preset, shipped_presets
 from tests.support.published_figures import figures_of, model_of
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
 def test_published_figures(preset: Preset) -> None:
     for figure in figures_of(preset):

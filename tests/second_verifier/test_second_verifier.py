@@ -84,15 +84,27 @@ def test_both_say_the_same_of_a_simulated_drive(
 @pytest.mark.parametrize(
     ("test", "options"),
     [
-        pytest.param(
-            "iops",
-            ["--short", "--read-pcts", "100,0", "--block-sizes", "64KiB,4KiB", "--tracking", "RND 4KiB RW0"],
-            marks=pytest.mark.slow,
-        ),
         ("lat", ["--short"]),
-        ("tp", ["--short"]),
-        pytest.param("wsat", ["--short"], marks=pytest.mark.slow),
-        pytest.param("xsr", ["--group-seconds", "1200,1200,1200"], marks=pytest.mark.slow),
+        *(
+            pytest.param(test, options, marks=pytest.mark.slow)
+            for test, options in (
+                (
+                    "iops",
+                    [
+                        "--short",
+                        "--read-pcts",
+                        "100,0",
+                        "--block-sizes",
+                        "64KiB,4KiB",
+                        "--tracking",
+                        "RND 4KiB RW0",
+                    ],
+                ),
+                ("tp", ["--short"]),
+                ("wsat", ["--short"]),
+                ("xsr", ["--group-seconds", "1200,1200,1200"]),
+            )
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -80,6 +80,7 @@ def test_the_first_read_counts_from_the_end_of_the_command(tmp_path: Path) -> No
     assert shown == f"median {median(state['first_reads_ms']) / 1e3:.2f} s, longest {max(found) / 1e9:.2f} s"
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     ("statement", "losses"),
     [

@@ -124,6 +124,7 @@ def test_folders_of_other_owners_with_such_names_stay(directory: Path) -> None:
     assert (folder / "data").exists()
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("kind", ["link", "folder of root's"])
 def test_names_that_are_exchanged_meanwhile(kind: str, directory: Path, elsewhere: Path) -> None:
     decoy = directory / "decoy"

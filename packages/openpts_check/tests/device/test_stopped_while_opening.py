@@ -37,7 +37,7 @@ class StoppedAt:
         return self
 
 
-@pytest.mark.full_matrix(most=3)
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("line", [1, 5, 8, 26, 74, 90, 125, 170])
 def test_no_file_is_left(line: int, tmp_path: Path) -> None:
     folder = tmp_path / new_name()

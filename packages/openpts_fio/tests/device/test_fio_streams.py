@@ -107,7 +107,7 @@ RATED_BYTES = {"reader": 1200 * 4096, "log writer": 400 * 65536, "mix": 800 * 61
 MOST_TRIES = 5
 
 
-@pytest.mark.parametrize("name", ["native", "fio"])
+@pytest.mark.parametrize("name", ["native", pytest.param("fio", marks=pytest.mark.slow)])
 def test_streams_with_rates_do_as_much_as_was_asked_for(drive: Path, name: str) -> None:
     """A busy machine that stalls at a stream's end costs some I/Os: no stream may be off in every try."""
     off = set(RATED_IOS)

@@ -26,6 +26,7 @@ from tests.support.transcript import Golden
 from tests.support.whole_tests import run_whole
 
 MOST_LINES = 1000
+LONG = pytest.mark.long("millions of I/Os, and both read them all")
 
 
 @pytest.mark.slow  # compiles SQLite: half of what all others here take
@@ -85,26 +86,14 @@ def test_both_say_the_same_of_a_simulated_drive(
     ("test", "options"),
     [
         ("lat", ["--short"]),
-        *(
-            pytest.param(test, options, marks=pytest.mark.slow)
-            for test, options in (
-                (
-                    "iops",
-                    [
-                        "--short",
-                        "--read-pcts",
-                        "100,0",
-                        "--block-sizes",
-                        "64KiB,4KiB",
-                        "--tracking",
-                        "RND 4KiB RW0",
-                    ],
-                ),
-                ("tp", ["--short"]),
-                ("wsat", ["--short"]),
-                ("xsr", ["--group-seconds", "1200,1200,1200"]),
-            )
+        pytest.param("tp", ["--short"], marks=pytest.mark.slow),
+        pytest.param(
+            "iops",
+            ["--short", "--read-pcts", "100,0", "--block-sizes", "64KiB,4KiB", "--tracking", "RND 4KiB RW0"],
+            marks=pytest.mark.slow,
         ),
+        pytest.param("wsat", ["--short"], marks=[pytest.mark.slow, LONG]),
+        pytest.param("xsr", ["--group-seconds", "1200,1200,1200"], marks=[pytest.mark.slow, LONG]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

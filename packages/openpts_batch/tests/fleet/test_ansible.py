@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.long("a playbook of the manual from its first step to its last")
 @pytest.mark.slow
 def test_a_run_is_made_once_and_its_folder_brought_here(tmp_path: Path) -> None:
     page = (ROOT / "packages/openpts_batch/docs/many-drives.md").read_text(encoding="utf-8")

@@ -187,6 +187,7 @@ def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Clus
     assert "squeue failed: " in ended.stderr
 
 
+@pytest.mark.long("Slurm looks for jobs every few seconds")
 def test_a_run_from_submission_to_its_folder_here(cluster: Cluster, tmp_path: Path) -> None:
     """Nothing is taken from a host that measures, and what is here needs no host any more."""
     host, out = cluster.hosts["h1"], tmp_path / "results"

@@ -45,6 +45,7 @@ def lengths_min(run: Run, phase: Phase) -> list[int]:
     return [step.sample.elapsed_ns // MINUTE_NS for step in run.phase(phase)]
 
 
+@pytest.mark.long("a test of many hours at full length, millions of I/Os")
 @pytest.mark.proves("PTS-CBW-12..27", "PTS-CBW-36..42", "PTS-DIRTH-05..19", "PTS-DIRTH-28..34")
 @pytest.mark.slow
 @pytest.mark.parametrize("drive_class", list(DriveClass))

@@ -17,6 +17,7 @@ HOUR_NS = 3600 * NS_PER_S
 XSR_DRIVES = {**DRIVES, DriveClass.CLIENT: f"{DRIVES[DriveClass.CLIENT]}&scale=67"}
 
 
+@pytest.mark.long("hours of a drive at full length")
 @pytest.mark.proves("PTS-HIR-01", "PTS-HIR-21..24", "PTS-HIR-26", "PTS-HIR-27")
 @pytest.mark.slow
 @pytest.mark.parametrize("drive_class", DriveClass)
@@ -44,6 +45,7 @@ def test_host_idle_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
     assert pages >= {"hir-1", "hir-2", "hir-3", "hir-4", *(f"hir-ws{number}" for number in (1, 2, 3, 5, 10))}
 
 
+@pytest.mark.long("22 hours of a drive, millions of I/Os")
 @pytest.mark.proves("PTS-XSR-01", "PTS-XSR-07", "PTS-XSR-10", "PTS-XSR-13", "PTS-XSR-18..23")
 @pytest.mark.slow
 @pytest.mark.parametrize("drive_class", DriveClass)

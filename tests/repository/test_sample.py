@@ -2,10 +2,12 @@
 
 from itertools import product
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
 from conftest import mixed, sample_of
+from tests.support.seconds import Seconds
 
 ROWS, COLUMNS = ("a", "b", "c", "d"), range(6)
 
@@ -68,3 +70,27 @@ def test_files_of_all_folders_are_spread_over_the_whole_and_those_of_a_cluster_s
     )
     assert at[f"{fleet}/d.py"] == at[f"{fleet}/c.py"] + 1
     assert at["unit/g.py"] < at["device/b.py"] == at["unit/i.py"] - 1
+
+
+def test_a_run_ends_with_the_seconds_of_packages_and_what_took_long_without_a_reason() -> None:
+    def report(nodeid: str, duration: float, *marks: str, when: str = "call") -> pytest.TestReport:
+        return pytest.TestReport(
+            nodeid, (nodeid, 1, ""), dict.fromkeys(marks, 1), "passed", None, when, duration=duration
+        )
+
+    seconds, said = Seconds(), Mock()
+    for each in (
+        report("packages/openpts_io/tests/unit/test_a.py::test_one", 4.0),
+        report("packages/openpts_io/tests/unit/test_a.py::test_two", 6.0),
+        report("packages/openpts_io/tests/unit/test_a.py::test_two", 1.5, when="setup"),
+        report("tests/repository/test_b.py::test_three", 60.0, "long"),
+    ):
+        seconds.pytest_runtest_logreport(each)
+    seconds.pytest_terminal_summary(said)
+    lines = [" ".join(call.args[0].split()) for call in said.write_line.call_args_list]
+    assert lines == [
+        "60.0 s 1 tests tests/repository",
+        "11.5 s 2 tests openpts_io",
+        "71.5 s 3 tests all",
+        "6.0 s packages/openpts_io/tests/unit/test_a.py::test_two",
+    ]

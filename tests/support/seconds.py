@@ -10,6 +10,7 @@ from typing import Final
 import pytest
 
 LONGEST_S: Final = 5.0
+MOST_NAMED: Final = 20
 
 
 class Seconds:
@@ -37,8 +38,11 @@ class Seconds:
         terminalreporter.write_line(f"{self._of_package.total():7.1f} s {self._tests.total():5} tests  all")
         if self._long:
             terminalreporter.section(f"above {LONGEST_S:g} s, and not marked long with a reason")
-            for test, taken_s in sorted(self._long.items(), key=lambda one: -one[1]):
+            longest = sorted(self._long.items(), key=lambda one: -one[1])
+            for test, taken_s in longest[:MOST_NAMED]:
                 terminalreporter.write_line(f"{taken_s:7.1f} s  {test}")
+            if longest[MOST_NAMED:]:
+                terminalreporter.write_line(f"and {len(longest) - MOST_NAMED} more")
 
 
 def package_of(nodeid: str) -> str:

@@ -61,17 +61,6 @@ def merged_page(pages: Sequence[tuple[str, Page]]) -> Page:
     return replace(first, blocks=merging.blocks(), mandatory=any(page.mandatory for _, page in pages))
 
 
-def prefixed(section: Section, prefix: str) -> Section:
-    """The section with ids of its own, where a report has the same test twice."""
-    pages = tuple(
-        replace(
-            page, id=f"{prefix}{page.id}", blocks=tuple(_with_prefix(block, prefix) for block in page.blocks)
-        )
-        for page in section.pages
-    )
-    return replace(section, test=f"{prefix}{section.test}", pages=pages)
-
-
 def _with_prefix(block: Block, prefix: str) -> Block:
     match block:
         case Table():
@@ -447,8 +436,16 @@ def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
 def _numbered(part: RunPart, number: int) -> RunPart:
     """The part with a number in its name and IDs, where a report has several of its test."""
     prefix = f"{part.test}{number}-"
-    sections = tuple(prefixed(section, prefix) for section in part.sections)
-    return replace(part, name=f"{part.name} {number}", prefix=prefix, sections=sections)
+    sections = []
+    for section in part.sections:
+        pages = (
+            replace(
+                page, id=f"{prefix}{page.id}", blocks=tuple(_with_prefix(one, prefix) for one in page.blocks)
+            )
+            for page in section.pages
+        )
+        sections.append(replace(section, test=f"{prefix}{section.test}", pages=tuple(pages)))
+    return replace(part, name=f"{part.name} {number}", prefix=prefix, sections=tuple(sections))
 
 
 def _has_own_way(run: Run) -> bool:

@@ -69,6 +69,7 @@ fn honest_drives_are_never_accused() {
 
 /// Each fault, in one of 100,000 writes, within some 2 million of them.
 #[test]
+#[ignore = "seconds: make test-full has it"]
 fn each_fault_is_found_at_one_in_100_000_writes() {
     for fault in PowerFault::ALL {
         for cache_on in [true, false] {

@@ -67,6 +67,7 @@ pub(crate) fn write_at_random(ftl: &mut Ftl, writes: u32, random: &mut Uniform) 
 }
 
 #[test]
+#[ignore = "seconds: make test-full has it"]
 fn simulated_and_expected_agree() {
     let shipped = |text| Preset::parse(text).expect("ships");
     let theory = shipped(include_str!("../../../../packages/openpts_sim/presets/theory.toml"));

@@ -35,7 +35,7 @@ fn after_jump(ftl: &mut Ftl) -> (f64, f64) {
 }
 
 #[test]
-#[ignore = "ten seconds: make test-full has it"]
+#[ignore = "seconds: make test-full has it"]
 fn greedy_collection_is_as_theory_has_it_from_the_jump_on() {
     for over_provisioning in [0.07, 0.125, 0.28] {
         for (pages, superblocks) in [(64, 4096), (64, 8192), (256, 2048), (1024, 300), (1024, 800)] {
@@ -54,7 +54,6 @@ fn greedy_collection_is_as_theory_has_it_from_the_jump_on() {
 }
 
 #[test]
-#[ignore = "ten seconds: make test-full has it"]
 fn other_policies_are_as_theory_has_them() {
     for over_provisioning in [0.07, 0.125, 0.28] {
         for victim in [1, 2, 5, 10].map(Victim::Choices).into_iter().chain([Victim::Fifo]) {
@@ -74,7 +73,7 @@ fn taking_part(ftl: &Ftl, amplification: f64) -> f64 {
 }
 
 #[test]
-#[ignore = "ten seconds: make test-full has it"]
+#[ignore = "seconds: make test-full has it"]
 fn hot_and_cold_pages_in_one_frontier_are_as_theory_has_them() {
     for (over_provisioning, writes) in [(0.07, 0.8), (0.125, 0.9), (0.28, 0.8)] {
         let classes = TwoClasses { writes, space: 1.0 - writes };

@@ -30,7 +30,7 @@ fn curve(superblocks: u32, pages: u64) -> Vec<f64> {
 }
 
 #[test]
-#[ignore = "ten seconds: make test-full has it"]
+#[ignore = "seconds: make test-full has it"]
 fn rates_at_equal_drive_writes_do_not_depend_on_the_capacity() {
     let of_one_row = curve(600, ONE_ROW_PAGES);
     // Free superblocks are a larger share of 300: theory has 1 % more moves for that.

@@ -34,7 +34,7 @@ def visible_line(text: str) -> str:
 
 
 def with_texts(value: Any, change: Callable[[str], str], *, keys: bool = False) -> Any:
-    """A value of dictionaries, lists and tuples with each of its texts changed; those of keys if wanted."""
+    """A value of dictionaries, lists and tuples with all of its texts changed; those of keys on request."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

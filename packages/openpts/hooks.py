@@ -75,11 +75,11 @@ class RunContext(Struct):
 
 
 class Healer(Struct, frozen=True):
-    """Puts back what entries of one kind in the undo journal tell of, once their process is gone.
+    """Puts back what entries of one kind in the undo journal record, once their process is gone.
 
     ``put_back`` gives one line that says what was put back; where it raises OpenptsError the entry stays.
     ``still_needed`` says why an entry stays as it is for now, since others rely on it; it is asked, and the
-    entry put back, under the journal's lock. ``bears_on`` tells whether a run on a target, whose device is
+    entry put back, under the journal's lock. ``bears_on`` says whether a run on a target, whose device is
     None for a file, puts an entry back; without it, those do that are on the drive which the entry names.
     ``by_itself``: no operator has to ask for it. ``of_drive``: the drive is claimed meanwhile. ``refusal``
     says why no run begins on the drive that an entry names, whose process is gone; with False, it lives.

@@ -88,7 +88,7 @@ def counter_change(t_ns: Sequence[int], values: Sequence[float], begin_ns: int, 
 
 
 MOST_NS: Final = 5 * NS_PER_S
-"""Clocks are looked for so far apart."""
+"""The largest offset of clocks that is searched."""
 LEAST_CORRELATION: Final = 0.7
 _LEAST_BURSTS: Final = 3
 _MOST_BURSTS: Final = 200

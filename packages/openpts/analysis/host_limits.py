@@ -168,7 +168,7 @@ _Stretch = tuple[int, int, float]
 
 
 def rule_of(name: str) -> MarkRule | None:
-    """The rule for a sampled value; None if it tells nothing of the host's limits."""
+    """The rule for a sampled value; None if it shows nothing of the host's limits."""
     return RULES.get(_NUMBER.sub("_", name))
 
 
@@ -179,14 +179,14 @@ def limits_of(marks: Marks) -> tuple[HostLimit, ...]:
 
 
 def evidence_texts(names: Iterable[str]) -> list[str]:
-    """What sampled values tell, each once."""
+    """What sampled values show, each once."""
     return list(dict.fromkeys(rule.text for name in names if (rule := rule_of(name)) is not None))
 
 
 def marks_of(
     series: Mapping[str, Sampled], spans: Sequence[tuple[int, int]], period_ns: int, *, polling: bool
 ) -> list[Marks | None]:
-    """For each of these spans of time, from and to, which sampled values tell that the host was the limit.
+    """For each of these spans of time, from and to, which sampled values show that the host was the limit.
 
     None where nothing was sampled. ``period_ns`` is that of the samples, ``polling`` whether the engine's
     threads ask for completions instead of waiting for them.

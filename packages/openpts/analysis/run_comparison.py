@@ -69,7 +69,7 @@ _NIGHT_S: Final = 12 * 3600.0
 
 
 class Made(Struct, frozen=True):
-    """Of a run: its host, its start in seconds of any one clock, and what tells boots of the host apart."""
+    """Of a run: its host, its start in seconds of any one clock, and what distinguishes boots of the host."""
 
     host: str
     started_s: float

@@ -1,4 +1,4 @@
-"""Whether a drive that is left alone has come to rest, judged from short looks at it."""
+"""Whether a drive that is left alone has come to rest, judged from short observations."""
 
 from collections.abc import Sequence
 

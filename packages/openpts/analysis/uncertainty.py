@@ -303,7 +303,7 @@ def of_percentile(
     """Uncertainty of a percentile of all I/Os of a stretch of time, in ns, from those of its intervals.
 
     The true one lies between two order statistics: how many I/Os exceed the percentile in one batch of
-    intervals and in another tells between which, at least as far apart as if each I/O were on its own.
+    intervals and in another shows between which, at least as far apart as if each I/O were on its own.
     """
     known = [one for one in intervals if one[2].count]
     whole = LatencyDistribution.merged(())

@@ -1,4 +1,4 @@
-"""The engine's own share of each latency: how it stands in the record, and when it is too much."""
+"""The engine's own share of each latency: its form in the record, and when it is too much."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ LIMIT_PCT: Final = 5.0
 
 _AWAKE: Final = "ns of each latency at QD 1 that is answered at once"
 _ASLEEP: Final = "ns of each latency at QD 1 for which the thread sleeps"
-# paths whose thread looks at the device until the answer is there
+# paths whose thread polls the device until the answer is there
 _NEVER_SLEEP: Final = frozenset({"io_uring-polled", "noop"})
 
 

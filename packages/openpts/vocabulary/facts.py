@@ -300,7 +300,7 @@ def media_of(dut: Facts) -> str | None:
 
 
 def has_platters(dut: Facts) -> bool:
-    """Whether the facts of a drive tell of a rotational disk, with its speed or without."""
+    """Whether the facts of a drive say that it is a rotational disk, with its speed or without."""
     return (media_of(dut) or "").startswith(ROTATIONAL)
 
 

@@ -17,7 +17,7 @@ PATTERN: Final = "auto|none|[a-z0-9-]+(,[a-z0-9-]+)*"
 class PurgeChoice(Struct, frozen=True):
     """``methods`` are tried in their order, each if the one before failed; without any, the best is taken.
 
-    ``left_out``: no purge at all, which the ledger tells.
+    ``left_out``: no purge at all, which the ledger states.
     """
 
     methods: tuple[str, ...] = ()

@@ -55,14 +55,13 @@ class Slower(StrEnum):
 class Apply(Struct, frozen=True):
     """Carry out steps without idle time between them.
 
-
-
-    knows. ``may_fail``: a step that fails is a result. Its sample is then the last of the answer, and the
-    script may ask for no more I/O. ``repeatable``: where openpts itself stood still in one of the steps, all
-    of them may be carried out again, and only the last time counts. ``with_intervals``: the script looks at
-    the intervals of the answer; without, the record alone has them, so that days need no more memory than
-    minutes. ``until_alike``: the script may ask for the last step again, until what several of it measured
-    lies close enough together. ``slower``: which plans have the drive half as fast in these steps.
+    ``most`` is the largest number that the phase may come to, as far as the script knows. ``may_fail``: a
+    step that fails is a result. Its sample is then the last of the answer, and the script may ask for no more
+    I/O. ``repeatable``: where openpts itself stood still in one of the steps, all of them may be carried out
+    again, and only the last time counts. ``with_intervals``: the script reads the intervals of the answer;
+    without, the record alone has them, so that days need no more memory than minutes. ``until_alike``: the
+    script may ask for the last step again, until what several of it measured is close enough together.
+    ``slower``: which plans have the drive half as fast in these steps.
     """
 
     phase: Phase
@@ -149,7 +148,7 @@ Request = (
 )
 Answer = None | tuple[Sample, ...] | HealthReading | DriverAnswer
 ScriptPart = Generator[Request, Answer, T]
-"""A part of a script, and what it tells the rest."""
+"""A part of a script, and what it returns to the rest."""
 
 Script = ScriptPart[None]
 

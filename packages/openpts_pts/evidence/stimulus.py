@@ -233,7 +233,7 @@ def _two_part_preconditioning(evidence: Evidence) -> Finding:
 
 
 def _controlled(evidence: Evidence) -> Finding:
-    """Write history by a purge, workload and data by what each step was given."""
+    """Write history by a purge, workload and data by the stimulus of each step."""
     found = stimuli(evidence.samples())
     if not found:
         return not_reached("no step was completed")

@@ -20,7 +20,7 @@ SamplesOf = Callable[[Phase, int], Sequence[Sample]]
 
 
 class Access(Struct, frozen=True):
-    """One access A or C, logged at its end; times in ns from the start of the first step given.
+    """One access A or C, logged at its end; times in ns from the moment ``origin_ns``.
 
     ``on_excess_ns``: how much longer than planned it took to the drive's last answer. ``off_error_ns``: how
     much longer than planned no I/O was outstanding after it; None where no pause was planned or no step

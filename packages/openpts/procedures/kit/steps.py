@@ -260,7 +260,7 @@ def order(stimulus: Stimulus) -> str:
 def select(
     steps: Iterable[StepRecord], where: Callable[[Stimulus], bool] = lambda _stimulus: True
 ) -> list[Row[Sample]]:
-    """Steps that enter a result, in their order: complete, of one stimulus that is ``where`` it is wanted."""
+    """Steps that enter a result, in their order: complete, of one stimulus for which ``where`` holds."""
     samples = (step.sample for step in steps if step.sample.state is StepState.COMPLETE)
     applied = ((sample.step.stimulus, sample) for sample in samples)
     return [(one, sample) for one, sample in applied if one is not None and where(one)]

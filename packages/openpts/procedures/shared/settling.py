@@ -29,12 +29,12 @@ def settle(
     rule: SettlingRule,
     active_range: ActiveRange,
     number: int,
-    tell: Callable[[IdleObservation, Settling], None] = lambda _look, _verdict: None,
+    report: Callable[[IdleObservation, Settling], None] = lambda _look, _verdict: None,
 ) -> ScriptPart[SettlingCourse]:
     """Wait under Phase.REST of that number until the drive has come to rest, or for the longest time.
 
-    ``tell`` is called for each look with the judgement after it; a look in which openpts stood still does not
-    count.
+    ``report`` is called for each look with the judgement after it; a look in which openpts stood still
+    doesn't count.
     """
     looks: list[IdleObservation] = []
     verdict = judge(looks, rule)
@@ -49,7 +49,7 @@ def settle(
             continue
         looks.append(look_of(idle_ns, probe, reading))
         verdict = judge(looks, rule)
-        tell(looks[-1], verdict)
+        report(looks[-1], verdict)
     return SettlingCourse(tuple(looks), verdict)
 
 

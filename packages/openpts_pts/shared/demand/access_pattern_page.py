@@ -47,7 +47,7 @@ _Parts = Sequence[tuple[str, Sequence[_Period]]]
 
 
 def access_pattern_page(run: Run, page_id: str, title: str) -> Page | None:
-    """Counted and wanted shares side by side; None for a pattern of one size over the whole range."""
+    """Counted and expected shares side by side; None for a pattern of one size over the whole range."""
     scale = run.manifest.target.scale
     periods = [
         _Period(step.place.phase, step.sample, stimulus, period_shares(step.sample, scale))

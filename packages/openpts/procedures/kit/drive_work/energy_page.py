@@ -92,7 +92,7 @@ _WINDOWS: Final = (
 
 
 def _windows(work: DriveWork) -> tuple[_Figure, ...]:
-    """OCP's windows that the meter tells of any part."""
+    """OCP's windows that the meter has for any part."""
     return tuple(figure for figure in _WINDOWS if any(figure.value(part) is not None for part in work.parts))
 
 

@@ -132,7 +132,7 @@ class SustainedReport(Struct, frozen=True):
         return tuple(_Part(number, *chunk) for number, chunk in enumerate(chunks, start=1))
 
     def pages(self) -> Iterator[Page]:
-        """Both runs, the load, the claims, what was done before."""
+        """Rows of run #1 and run #2, the load, the claims, what was done before."""
         yield self.ratio()
         yield self.definition()
         yield self.load_course()

@@ -39,14 +39,14 @@ class _NewFile(click.Path):
 NEW_FILE: Final = _NewFile(dir_okay=False)
 
 
-class Word(click.ParamType[Any]):
-    """A word that ``read`` makes a value of; it gets the option's name for what it refuses."""
+class _ReadText(click.ParamType[Any]):
+    """A text that ``read`` makes a value of; it gets the option's name for what it refuses."""
 
     def __init__(self, read: Callable[[str, str], Any]) -> None:
         self.name, self._read = read.__name__, read
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:  # noqa: ARG002
-        """What the word means. Raises UsageError."""
+        """The value. Raises UsageError."""
         return self._read(param.opts[0], value) if isinstance(value, str) and param else value
 
 
@@ -75,34 +75,31 @@ class _Group(Struct, frozen=True):
 
     kind: type[Any]
 
+    def _own(self) -> "dict[str, _Parameter | _Group]":
+        return {
+            one.name: one.default for one in fields(self.kind) if isinstance(one.default, _Parameter | _Group)
+        }
+
     def __call__(self, command: Any) -> Any:
         return together(*self.declared(""))(command)
 
     def declared(self, _name: str) -> Iterator[Decorator]:
-        for one in fields(self.kind):
-            if isinstance(one.default, _Parameter | _Group):
-                yield from one.default.declared(one.name)
+        for name, one in self._own().items():
+            yield from one.declared(name)
 
     def value(self, _name: str, named: dict[str, Any]) -> Any:
-        declared = {one.name: one.default for one in fields(self.kind)}
-        return self.kind(
-            **{
-                name: default.value(name, named)
-                for name, default in declared.items()
-                if isinstance(default, _Parameter | _Group)
-            }
-        )
+        return self.kind(**{name: one.value(name, named) for name, one in self._own().items()})
 
 
 def option(form: str, text: str, kind: Any = None, *, name: str = "", **settings: Any) -> Any:
-    """An option with its help and its type, which may be what reads its word.
+    """An option with its help and its type, which may be what reads its text.
 
-    ``form`` has what stands for the word, behind the option's names where they aren't that of what takes it:
+    ``form`` has what stands for the value, behind the option's names where they aren't that of what takes it:
     ``SIZE``, or ``--bytes SIZE``. One that is a decorator, too, says what takes it (``name``).
     """
     names = [word for word in form.split() if word.startswith("-")]
     metavar = form.removeprefix(" ".join(names)).strip() or None
-    kind = Word(kind) if isinstance(kind, FunctionType) else kind
+    kind = _ReadText(kind) if isinstance(kind, FunctionType) else kind
     shown = {"show_default": True} if "default" in settings else {}
     every = {"help": text, "type": kind, "metavar": metavar, **shown, **settings}
     return _Parameter(click.option, (*names, *name.split()), every)

@@ -133,7 +133,7 @@ lab lab-sample: setup
 	@[ -n "$$OPENPTS_LAB" ] || { echo "OPENPTS_LAB names no lab: see CONTRIBUTING.md"; exit 1; }
 	$(LAB) $(if $(filter lab-sample,$@),--sample)
 lab:  ## purge, proof, cache, whole tests, refusals and healing on emulated drives; OPENPTS_LAB names the lab
-lab-sample:  ## of these refusals, purges, a run and a killed one that is healed, on three machines (3 minutes)
+lab-sample:  ## of these refusals, purges, a run and a killed one that is healed, on three machines
 
 # Interleavings are counted, not timed: unoptimised, the crate is compiled in a third of the time.
 loom:  ## the barrier of the engine's threads under every interleaving

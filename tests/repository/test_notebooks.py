@@ -16,7 +16,7 @@ _NOTEBOOKS = ROOT / "examples/notebooks"
 @pytest.mark.parametrize(
     "notebook",
     [
-        pytest.param(path, marks=() if path.stem == "one_run" else pytest.mark.slow, id=path.stem)
+        pytest.param(path, marks=() if path.stem == "stimulus" else pytest.mark.slow, id=path.stem)
         for path in sorted(_NOTEBOOKS.glob("*.py"))
     ],
 )

@@ -64,6 +64,7 @@ def test_a_sound_target_loses_nothing(tmp_path: Path) -> None:
     assert all(cut.first_read_ns and cut.first_read_ns < cut.away_ns + 1e9 for cut in manifest.cuts)
 
 
+@pytest.mark.slow
 def test_the_first_read_counts_from_the_end_of_the_command(tmp_path: Path) -> None:
     """The file is away for 1.5 s after the command has ended, as a drive is that starts."""
     drive, hidden = tmp_path / "drive", tmp_path / "hidden"
@@ -136,6 +137,7 @@ def test_an_error_before_the_cut_is_the_drives(tmp_path: Path) -> None:
     assert "an I/O failed before the power was cut" in stderr
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     ("command", "words"),
     [

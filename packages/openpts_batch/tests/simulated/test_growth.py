@@ -191,6 +191,7 @@ def indexed(folders: Sequence[Path]) -> None:
     write_batch_index(folders[0].parent, replace(batch, entries=tuple(ended)))
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("work", [gated, indexed])
 def test_twice_the_runs_are_twice_the_work(work: Callable[[Sequence[Path]], None], tmp_path: Path) -> None:
     run = simulated_run("tp", tmp_path / "measured")

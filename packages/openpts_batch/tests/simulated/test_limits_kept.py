@@ -166,6 +166,7 @@ def test_a_complete_run_is_judged_again(tmp_path: Path) -> None:
     assert len(read_manifest(folder).attempts) == 1
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     ("least", "more", "kind", "number"),
     [

@@ -66,6 +66,7 @@ def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
     assert all(test.title in page for test in PTS.values())
 
 
+@pytest.mark.slow
 def test_only_the_tests_that_were_asked_for_run_in_the_order_of_their_names(tmp_path: Path) -> None:
     target = f"sim:{write_oracle(tmp_path, FAST)}"
     found = suite(tmp_path / "suite", target, "--tests", "sustained, XSR iops,xsr")

@@ -237,6 +237,7 @@ def test_fio_plot_draws(folder: Path, tmp_path: Path, words: str) -> None:
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_fio_plot_reads_the_figures(folder: Path, tmp_path: Path) -> None:
     pytest.importorskip("fio_plot")
     from fio_plot.fiolib import jsonimport, jsonparsing  # noqa: PLC0415 developers alone have it

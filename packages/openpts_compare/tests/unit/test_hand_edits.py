@@ -335,7 +335,7 @@ def verify(folder: Path) -> None:
     check_record(folder)
 
 
-@pytest.mark.full_matrix(most=20)
+@pytest.mark.full_matrix(most=12)
 @pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
 def test_an_edit_is_refused_by_what_it_contradicts_unless_only_a_seal_can_find_it(
     runs, tmp_path, edit

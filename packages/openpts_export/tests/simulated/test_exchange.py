@@ -31,7 +31,7 @@ from tests.support.openpts_command import COMMAND
 from tests.support.openpts_process import openpts
 from tests.support.oracle_presets import write_oracle
 
-_SAMPLED = {"tp", "lifetime", "powercut", "qos"}  # rounds; cycles; without steps; several streams
+_SAMPLED = {"tp", "lifetime", "powercut"}  # rounds; cycles; without steps
 
 
 @pytest.fixture(scope="module")

@@ -50,6 +50,7 @@ def end(process: "subprocess.Popen[str]") -> None:
     process.communicate()
 
 
+@pytest.mark.slow
 def test_a_run_has_its_host_for_itself_or_shares_it(own_host: list[str], tmp_path: Path) -> None:
     def refused(*options: str) -> str:
         target = f"file:{tmp_path}/other?size=16MiB"

@@ -20,6 +20,8 @@ from tests.support.queue_theory import highest_load, share_answered_within
 from tests.support.transcript import Golden
 from tests.support.whole_tests import run_whole
 
+pytestmark = pytest.mark.slow
+
 IOPS = 2000.0
 SERVICE_NS = NS_PER_S / IOPS
 TIGHT, LOOSE = Limit(Operation.READ, 99, 5 * NS_PER_MS), Limit(Operation.READ, 99, 15 * NS_PER_MS)
@@ -62,12 +64,10 @@ def found(figures: dict[str, Any], read_pct: int, limit: Limit) -> dict[str, Any
     return one
 
 
-@pytest.mark.slow
 def test_peaks_are_those_of_the_drive(figures: dict[str, Any]) -> None:
     assert figures["peaks_iops"] == pytest.approx({"0/100": IOPS, "100/0": IOPS, "70/30": IOPS}, rel=1e-3)
 
 
-@pytest.mark.full_matrix(most=3)
 @pytest.mark.parametrize(
     ("read_pct", "limit"), [(100, TIGHT), (100, LOOSE), (70, TIGHT), (70, LOOSE), (70, WRITES)], ids=str
 )

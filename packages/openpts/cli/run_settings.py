@@ -41,10 +41,9 @@ from openpts.errors import (
 )
 from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RequestedSettings
 from openpts.record.reader import read_run
-from openpts.runner.driver import driver_of
+from openpts.runner.driver import driver_of, driver_of_record
 from openpts.runner.event_lines import PurgeProgressed
 from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
 from openpts.runner.progress import RunProgress
@@ -220,7 +219,7 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
     run = read_run(folders[0])
-    count, one, several = driver_of(procedure_of(run.manifest.conditions.test)).kept(run)
+    count, one, several = driver_of_record(run.manifest).kept(run)
     kept = f"1 {one}" if count == 1 else f"{count} {several}"
     return (
         f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "

@@ -147,22 +147,19 @@ def plan_run(
 
 
 def _whole(planned: Sequence[PlannedApply]) -> list[PlannedApply]:
-    """Pieces of one phase and number put together."""
+    """Pieces of one phase and number put together, of which there may be hundreds of thousands."""
     pieces: dict[tuple[int, Phase, int], list[PlannedApply]] = {}
     for one in planned:
         pieces.setdefault((one.cycle, one.apply.phase, one.apply.number), []).append(one)
-    return [_joined(of_number) for of_number in pieces.values()]
-
-
-def _joined(pieces: Sequence[PlannedApply]) -> PlannedApply:
-    """At once, since there may be hundreds of thousands."""
-    first = pieces[0]
-    return PlannedApply(
-        first.cycle,
-        replace(first.apply, steps=tuple(step for one in pieces for step in one.apply.steps)),
-        tuple(duration_ns for one in pieces for duration_ns in one.durations_ns),
-        tuple(written_bytes for one in pieces for written_bytes in one.written_bytes),
-    )
+    return [
+        PlannedApply(
+            cycle,
+            replace(found[0].apply, steps=tuple(step for one in found for step in one.apply.steps)),
+            tuple(duration_ns for one in found for duration_ns in one.durations_ns),
+            tuple(written_bytes for one in found for written_bytes in one.written_bytes),
+        )
+        for (cycle, *_), found in pieces.items()
+    ]
 
 
 def _of(planned: Sequence[PlannedApply], cycle: int, phase: Phase) -> list[PlannedApply]:

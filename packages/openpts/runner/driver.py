@@ -9,6 +9,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.engine.contract import CapturingEngine
 from openpts.errors import TargetError
 from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
@@ -95,6 +96,11 @@ class Driver:
 
     def end(self, folder: Path) -> None:
         """Raise RunFailedError where a complete run has shown that its drive fails."""
+
+
+def driver_of_record(manifest: Manifest) -> Driver:
+    """A new driver of the kind that the test of a record names."""
+    return driver_of(procedure_of(manifest.conditions.test))
 
 
 def driver_of(test: Procedure) -> Driver:

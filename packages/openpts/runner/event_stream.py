@@ -51,7 +51,7 @@ class RecentRate(Struct):
         return True
 
 
-_PURGE_TOLD_EACH_S: Final = 1.0
+_PURGE_WRITTEN_EACH_S: Final = 1.0
 PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999)
 
 
@@ -65,7 +65,7 @@ class EventStream(Struct):
     samples: bool = True
     _rate: RecentRate = field(default_factory=RecentRate)
     _run: RunProgress = field(default_factory=RunProgress)
-    _purge_told_s: float = 0.0
+    _purge_written_s: float = 0.0
 
     def on_event(self, event: Event) -> None:
         """Write what the event says."""
@@ -82,14 +82,14 @@ class EventStream(Struct):
                 if self.samples:
                     yield from _samples(place, sample)
                 yield _step(place, sample)
-            case lines.PurgeProgressed() if time.monotonic() - self._purge_told_s < _PURGE_TOLD_EACH_S:
+            case lines.PurgeProgressed() if time.monotonic() - self._purge_written_s < _PURGE_WRITTEN_EACH_S:
                 pass
             case events.InProcess():
                 if (line_of := _LINES.get(type(event))) is not None:
                     yield line_of(event)
             case _:
                 if isinstance(event, lines.PurgeProgressed):
-                    self._purge_told_s = time.monotonic()
+                    self._purge_written_s = time.monotonic()
                 yield event
 
     def _progress(self, tick: events.Ticked) -> Iterator[lines.RunProgressLine]:

@@ -72,14 +72,9 @@ def data_checks(steps: Iterable[Step], target: TargetFacts, seed: int) -> tuple[
         if isinstance(stimulus.data, ReducibleData)
     )
     if target.simulation is not None:
-        return tuple(_told(data) for data in patterns)
+        how = "given to the model: no bytes are made"
+        return tuple(DataCheck(data, data.entropy_pct, 100 - data.duplicate_pct, 0, how) for data in patterns)
     return tuple(checked(data, sample_of(data, seed)) for data in patterns)
-
-
-def _told(data: ReducibleData) -> DataCheck:
-    return DataCheck(
-        data, data.entropy_pct, 100 - data.duplicate_pct, 0, "given to the model: no bytes are made"
-    )
 
 
 def checked(data: ReducibleData, sample: bytes) -> DataCheck:

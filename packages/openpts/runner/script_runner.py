@@ -218,7 +218,7 @@ class ScriptRunner:
         answer: Answer = None
         try:
             while True:
-                answer = self.carry_out(script.send(answer))
+                answer = self.perform(script.send(answer))
         except StopIteration:
             return
         except KeyboardInterrupt:
@@ -227,7 +227,7 @@ class ScriptRunner:
         finally:
             self.write_down()
 
-    def carry_out(self, request: Request) -> Answer:
+    def perform(self, request: Request) -> Answer:
         """Do what a script, or a driver in its place, asks for."""
         match request:
             case Purge(needed):

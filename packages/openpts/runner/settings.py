@@ -17,10 +17,9 @@ from openpts.hooks import Concerns
 from openpts.planning.dry_run import PlannedApply
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest, RequestedSettings, RunState
 from openpts.runner.device_under_test import DeviceUnderTest
-from openpts.runner.driver import Driver, driver_of
+from openpts.runner.driver import Driver, driver_of_record
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import check_free_space, checked_plan, interval_ns
 from openpts.runner.resumed_run import BegunRun, Continuation, Resumption, attempt_here, resumed_run
@@ -109,7 +108,7 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
         """
         run, manifest = resumption.run, resumption.run.manifest
         ordered = manifest.ordered
-        if reason := driver_of(procedure_of(manifest.conditions.test)).unresumable(manifest):
+        if reason := driver_of_record(manifest).unresumable(manifest):
             raise RecordError(f"can't resume {run.folder}: {reason}")
         if manifest.state is RunState.COMPLETE:
             raise RecordError(f"{run.folder} is complete: nothing is left to resume")

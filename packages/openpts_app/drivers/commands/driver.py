@@ -434,7 +434,7 @@ class CommandDriver(Driver):
             for request in (answered.request for answered in cut.kept):
                 conditions = isinstance(request, CommandRequest) and request.kind is RunKind.CONDITIONING
                 if conditions or isinstance(request, PrepareFileSystem):
-                    runner.carry_out(request)
+                    runner.perform(request)
 
     def kept(self, run: Run) -> tuple[int, str, str]:
         """See the base."""

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -99,8 +99,9 @@ def judge(answers: Answers) -> tuple[Judged, ...]:
     outcomes: dict[str, list[RuleOutcome]] = {}
     for identifier, texts in lines().items():
         outcomes[identifier] = [each.outcome(answers) for line in texts for each in checks(line)]
-    for found in _structures(answers):
-        outcomes.setdefault(found[0], []).append(found[1])
+    for check in (*structures.CHECKS, descriptors.telemetry):
+        for identifier, outcome in check(answers):
+            outcomes.setdefault(identifier, []).append(outcome)
     was_searched = not answers.get("A1", NOT_ASKED).words
     listed = frozenset(structures.unsupported(answers))
     return tuple(
@@ -112,12 +113,6 @@ def judge(answers: Answers) -> tuple[Judged, ...]:
         )
         for identifier, requirement in requirements().items()
     )
-
-
-def _structures(answers: Answers) -> Iterator[structures.Found]:
-    for each in structures.CHECKS:
-        yield from each(answers)
-    yield from descriptors.telemetry(answers)
 
 
 def _judged(

@@ -2,7 +2,7 @@
 
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib.resources import files
 from typing import Any, Final
 
@@ -88,17 +88,12 @@ class OcpReport(Struct, frozen=True):
     answers: Answers
     judged: tuple[Judged, ...]
 
-    @property
-    def counts(self) -> Mapping[RequirementVerdict, int]:
-        """Requirements by verdict."""
-        return counts(self.judged)
-
     def sentences(self) -> Iterator[Sentence]:
         """How many requirements are not met, and what was not checked."""
         if not self.judged:
             yield Sentence("n/a: the drive was not asked.", "fail")
             return
-        found = self.counts
+        found = counts(self.judged)
         failed = [each for each in self.judged if each.verdict is RequirementVerdict.NOT_MET]
         checked = found[RequirementVerdict.MET] + len(failed) + found[RequirementVerdict.NOT_APPLICABLE]
         first = ", ".join(each.requirement.identifier for each in failed[:8])
@@ -119,7 +114,7 @@ class OcpReport(Struct, frozen=True):
     def measures(self) -> Iterator[Measured]:
         """How many requirements have each verdict that a run can change."""
         if self.judged:
-            found = self.counts
+            found = counts(self.judged)
             yield from (_COUNT.of(found[one], Subject(one, key=one.replace(" ", "_"))) for one in _COUNTED)
 
     def limits(self) -> Iterator[JudgedLimit]:
@@ -190,7 +185,7 @@ class OcpReport(Struct, frozen=True):
         """Each requirement with its checks, JSON-ready."""
         return {
             "specification": SPECIFICATION,
-            "counts": {str(verdict): number for verdict, number in self.counts.items()},
+            "counts": {str(verdict): number for verdict, number in counts(self.judged).items()},
             "requirements": [
                 {
                     "id": each.requirement.identifier,

@@ -1,14 +1,13 @@
 """The page of slow I/Os: how many of each cause, the slowest of them with their evidence, and the rules."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.record.reader import Run, StepRecord
+from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts.vocabulary.sample import SlowIo
 from openpts_nvme.outliers.causes import Cause, MonitorInterval, Outlier, comparisons_of
 from openpts_nvme.outliers.rules import RULES, Surroundings, Witnessed, cause_of
 from openpts_pages import cells
@@ -48,19 +47,13 @@ def judged(run: Run) -> JudgedOutliers:
     comparisons = tuple(
         replace(one, hidden=one.lacking(alone)) for one in comparisons_of(run.health, run.steps)
     )
-    return JudgedOutliers(tuple(_outliers(witnessed, comparisons)), comparisons)
-
-
-def _outliers(
-    witnessed: Sequence[tuple[StepRecord, Witnessed]], comparisons: Sequence[MonitorInterval]
-) -> Iterator[Outlier]:
+    outliers = []
     for step, one in witnessed:
-        cause, evidence = cause_of(replace(one, drive_denies=_denies(comparisons, one.slow)))
-        yield Outlier(step=str(step.place), io=one.slow, cause=cause, evidence=evidence)
-
-
-def _denies(comparisons: Sequence[MonitorInterval], slow: SlowIo) -> bool | None:
-    return next((denies for one in comparisons if (denies := one.denies(slow)) is not None), None)
+        denials = (comparison.denies(one.slow) for comparison in comparisons)
+        denies = next((denial for denial in denials if denial is not None), None)
+        cause, evidence = cause_of(replace(one, drive_denies=denies))
+        outliers.append(Outlier(step=str(step.place), io=one.slow, cause=cause, evidence=evidence))
+    return JudgedOutliers(tuple(outliers), comparisons)
 
 
 _PRINTED: Final = 40

@@ -28,14 +28,13 @@ def report(run: Run) -> ReportContent:
 
 
 def _section(run: Run, steps: list[Row[Sample]]) -> TestSection:
-    empty = ("", "")
     return TestSection(
         test=run.manifest.conditions.test,
         title=_TITLE,
         bar="Methodology Report (not part of SNIA PTS)",
         heading=_TITLE,
-        setup=setup_rows(run, *(empty,) * 6),
-        test_rows=(("Test Stimulus", "RND R at each block size"), *(empty,) * 9),
+        setup=setup_rows(run, ("", "", ""), ("", "", "")),
+        test_rows=(("Test Stimulus", "RND R at each block size"), *(("", ""),) * 9),
         pages=lambda: (_page(steps),),
         of_specification=False,
     )

@@ -46,10 +46,10 @@ def test_a_drives_own_log_and_temperature_are_in_the_record(tmp_path: Path) -> N
     last = run.steps[-1].sample
     ended_ns = last.started_ns + last.elapsed_ns
     # it does not change: it is stored at both ends, and each minute
-    sampled = [point for point in run.telemetry if point.name == "temperature_c"]
-    assert sampled[0].t_ns <= began_ns + 2 * 10**9
-    assert sampled[-1].t_ns >= ended_ns - 2 * 10**9
+    sampled = run.telemetry_series["temperature_c"]
+    assert sampled.t_ns[0] <= began_ns + 2 * 10**9
+    assert sampled.t_ns[-1] >= ended_ns - 2 * 10**9
     # the kernel converts the same 323 K exactly
-    assert {point.value for point in sampled} == {49.85}
+    assert set(sampled.values) == {49.85}
     assert run.manifest.host_before["scheduler"].value
     assert run.manifest.host_before.keys() == run.manifest.host_after.keys()

@@ -130,7 +130,7 @@ def test_temperature_and_data_units_move(folder: Path, run: Run) -> None:
     assert warm["temperature"] > cool["temperature"] > 273
     assert int(warm["data_units_written"]) > int(cool["data_units_written"])
     # in whole kelvins it may stand still during the run, which began on a drive that purges had warmed
-    temperatures = [point.value for point in run.telemetry if point.name == "temperature_c"]
+    temperatures = run.telemetry_series["temperature_c"].values
     assert min(temperatures) > cool["temperature"] - 273.15
     assert max(temperatures) == pytest.approx(warm["temperature"] - 273.15, abs=1.1)
 

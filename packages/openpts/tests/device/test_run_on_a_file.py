@@ -71,8 +71,8 @@ def test_the_hosts_settings_and_the_missing_log_are_in_the_record(finished: Path
     assert {record.reading.source for record in run.health} == {"a file has no log of its health"}
     assert len(run.health) == 3  # before, after the purge, and after the test
     assert run.manifest.telemetry["temperature"].source == "a file has no temperature"
-    assert run.telemetry  # of the host: a file itself tells nothing
-    assert not any(point.name.startswith("temperature") for point in run.telemetry)
+    assert run.telemetry_series  # of the host: a file itself tells nothing
+    assert not any(name.startswith("temperature") for name in run.telemetry_series)
 
 
 @pytest.mark.proves("PTS-GEN-09", "PTS-TOOL-10")

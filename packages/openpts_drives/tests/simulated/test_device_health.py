@@ -52,12 +52,12 @@ def test_a_drive_with_flash_tells_write_amplification_and_temperature(tmp_path: 
     assert ratio >= 1
     assert after["erases"] > before["erases"]
     assert health_alerts(run) == ()
-    temperatures = [point for point in run.telemetry if point.name == "temperature_c"]
-    assert len(temperatures) == sum(len(step.sample.intervals) for step in run.steps) > 0
+    temperatures = run.telemetry_series["temperature_c"]
+    assert len(temperatures.values) == sum(len(step.sample.intervals) for step in run.steps) > 0
     # the last interval ends where the last step does, and then the log was read; it has whole degrees
     last = run.steps[-1].sample
-    assert temperatures[-1].t_ns == last.started_ns + last.elapsed_ns
-    assert temperatures[-1].value == pytest.approx(after["temperature_c"], abs=1)
+    assert temperatures.t_ns[-1] == last.started_ns + last.elapsed_ns
+    assert temperatures.values[-1] == pytest.approx(after["temperature_c"], abs=1)
 
 
 def test_the_controller_is_not_busy_for_longer_than_the_run(tmp_path: Path) -> None:

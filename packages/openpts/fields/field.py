@@ -89,7 +89,7 @@ class Field:
 
     @property
     def option(self) -> str:
-        """Its name on the command line."""
+        """The name on the command line."""
         if self.is_rest:
             return self.argument.removeprefix(_REST).partition(" ")[0]
         return self.argument or f"--{self.name.replace('_', '-')}"

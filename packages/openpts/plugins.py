@@ -55,6 +55,7 @@ class Kind(StrEnum):
     SCHEME = "scheme"
     TRACE_FORMAT = "trace-format"
     PAGE = "page"
+    CONTENT = "content"
     ALERT = "alert"
     REQUIREMENTS = "requirements"
     JUDGE = "judge"

@@ -7,7 +7,6 @@ from typing import Final, Self
 
 from msgspec import Struct
 
-from openpts.analysis.drive_work import change
 from openpts.analysis.host_limits import limited_by_host
 from openpts.errors import UsageError
 from openpts.procedures.kit.standing import limited_times
@@ -21,6 +20,7 @@ from openpts.vocabulary.sample import Phase, Sample, StepState
 from openpts_check.check import CheckConditions
 from openpts_check.purpose import DEVICE_READS, Asked, CheckPurpose, PurposeFigure, Seen, purpose_named
 from openpts_pages.texts import fact_text
+from openpts_work.counters import change
 
 # of what the engine has read: a disk that gave out less than that was not asked for the rest
 _LEAST_FROM_DISK: Final = 0.9

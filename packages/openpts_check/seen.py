@@ -5,11 +5,11 @@ from typing import Self
 
 from msgspec import Struct
 
-from openpts.analysis.drive_work import write_amplification
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.units import NS_PER_MS, S_PER_YEAR, per_second
 from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.sample import Measured, OperationSample, Sample
+from openpts_work.counters import write_amplification
 
 
 def stream_of(sample: Sample, name: str) -> Measured | None:

@@ -17,7 +17,6 @@ from openpts.device.nearby_cpus import NUMA, pinned_cpus
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.engine.options import CaptureSettings, CompletionWait, IoPath, NativeOptions
 from openpts.errors import UsageError
-from openpts.fields.fio_values import KIB_BASE, ORDERS, READ, TRIM, ValueTextError, time_ns, weighted_sizes
 from openpts.fields.parsing import amount_bytes, data_pattern, refuse, the_one_given, transfer_size_bytes
 from openpts.plugins import Kind, offers
 from openpts.system_files import SystemRoots
@@ -54,6 +53,7 @@ from openpts.vocabulary.stimulus import (
     Zones,
 )
 from openpts_io import io_stimulus as words
+from openpts_io.fio_values import KIB_BASE, ORDERS, READ, TRIM, ValueTextError, time_ns, weighted_sizes
 from openpts_io.io_stimulus import block_sizes
 from openpts_sim.simulated_target import names_simulated
 

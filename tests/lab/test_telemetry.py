@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.report.telemetry_blocks import foreign_io
 from openpts.units import NS_PER_S
+from openpts_host.telemetry_blocks import foreign_io
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]

@@ -15,7 +15,6 @@ from openpts.procedures.kit.standing import limited_times
 from openpts.record.health import StepMarks
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, format_gap
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS
 from openpts.vocabulary.sample import Phase
@@ -144,8 +143,8 @@ _ENGINE: Final = (
 )
 
 
-def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
-    """The conditions during the run, with those that the test itself reports."""
+def run_conditions_page(run: Run, of_test: Sequence[Verdict] = (), further: Sequence[Block] = ()) -> Page:
+    """The conditions during the run, with those that the test itself reports, and ``further`` ones behind."""
     reason = no_audit(run)
     return aligned_page(
         Page(
@@ -161,7 +160,7 @@ def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
                 *_gap_blocks(run),
                 _engine(run),
                 *_processor_blocks(run),
-                *telemetry_blocks(run),
+                *further,
             ),
         )
     )

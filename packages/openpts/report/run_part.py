@@ -300,7 +300,8 @@ class RunPart(msgspec.Struct, frozen=True):
     the demands of the steps. ``sections`` are the test's pages; the other pages are shared with other runs.
     ``figures`` are those that ``--json`` prints, in ASCII: a path need not be text.
     ``limits`` is None for a run that was ordered without a limits file. ``pages`` come in by the door, each
-    with its place: ``conformance``, ``audit``, ``back``, or an empty text for behind the conditions.
+    with its place: ``conformance``, ``audit``, ``back``, ``conditions`` for blocks of that page, or an empty
+    text for behind it.
     """
 
     name: str
@@ -375,7 +376,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
     manifest, judge = run.manifest, the_judge()
     test = procedure_of(manifest.conditions.test)
     standing, on_standing = _standing(run)
-    content, alerts = test.report(run), _alerts(run)
+    content, alerts, pages = test.report(run), _alerts(run), tuple(_pages_of_plug_ins(run))
     sections = content.sections(standing, report_date)
     if not _has_own_way(run) and (missing := missing_plots(sections)):
         raise RecordError(
@@ -405,10 +406,14 @@ def part_of(run: Run, report_date: str) -> RunPart:
             for section in sections
         ),
         setup=setup_page(run, report_date),
-        conditions=run_conditions_page(run, content.conditions()),
+        conditions=run_conditions_page(
+            run,
+            content.conditions(),
+            [block for at, page in pages if at == "conditions" for block in page.blocks],
+        ),
         figures=json.dumps(summarize(run, content)),
         limits=None if judge is None else judge.part("page")(run, content),
-        pages=(*(("conformance", page) for page in on_standing), *_pages_of_plug_ins(run)),
+        pages=(*(("conformance", page) for page in on_standing), *pages),
     )
 
 

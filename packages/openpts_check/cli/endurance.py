@@ -15,7 +15,6 @@ from typing import Final, Self
 import click
 from msgspec import Struct
 
-from openpts.analysis.drive_work import change, write_amplification
 from openpts.cli.standard_streams import print_document, wrapped
 from openpts.device.block_device import BlockDevice, device_of_mount
 from openpts.device.identity import dut_facts
@@ -32,6 +31,7 @@ from openpts_sim.presets import load_preset
 from openpts_sim.simulated_target import names_simulated, parse_simulated_target
 from openpts_traces.capture.program import RunningProgram
 from openpts_traces.treatment import Input, check
+from openpts_work.counters import change, write_amplification
 
 _LOOK_S: Final = 0.1
 _NO_LOG: Final = HealthReading("a simulated drive that is new")

@@ -4,7 +4,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from openpts.analysis.drive_work import COUNTERS, change, write_amplification
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.health import HealthRecord, ReadingPoint, around
 from openpts.record.reader import Run
@@ -14,6 +13,7 @@ from openpts_pages.facts_table import items_table
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.model import Block, Cell, Page, Table, Verdict
 from openpts_pages.texts import NOT_REPORTED, capitalised, fact_text
+from openpts_work.counters import COUNTERS, change, write_amplification
 
 
 class _Field(NamedTuple):

@@ -7,7 +7,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.fields.fio_values import (
+from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize, Pareto, Placement, Uniform, Zipf, Zone, Zones
+from openpts_fio.jobs.job_file import Job
+from openpts_io.fio_values import (
     DIRECTIONS,
     MIXED,
     ORDERS,
@@ -17,9 +20,6 @@ from openpts.fields.fio_values import (
     weighted_sizes,
     whole_number,
 )
-from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, Pareto, Placement, Uniform, Zipf, Zone, Zones
-from openpts_fio.jobs.job_file import Job
 
 _DEFAULT_BYTES: Final = 4096
 _MOST_SIZES: Final = 64

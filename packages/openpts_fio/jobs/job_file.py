@@ -15,7 +15,9 @@ from msgspec import Struct
 from openpts.config_files.schema_errors import SourcePosition
 from openpts.config_files.written_file import WrittenFileError, at, read_written
 from openpts.did_you_mean import nearest_word
-from openpts.fields.fio_values import (
+from openpts.units import MIB, NS_PER_S
+from openpts_fio.jobs.options import BY_WORD, OTHER_ENGINES, OptionHandling
+from openpts_io.fio_values import (
     KIB_BASE,
     Size,
     ValueTextError,
@@ -25,8 +27,6 @@ from openpts.fields.fio_values import (
     time_ns,
     whole_number,
 )
-from openpts.units import MIB, NS_PER_S
-from openpts_fio.jobs.options import BY_WORD, OTHER_ENGINES, OptionHandling
 
 _MOST_KIB: Final = 256
 _MOST_INCLUDES: Final = 16

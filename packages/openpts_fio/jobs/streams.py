@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
-from openpts.fields.fio_values import TRIM, WRITE
 from openpts.units import NS_PER_S, NS_PER_US
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import (
@@ -39,6 +38,7 @@ from openpts.vocabulary.stimulus import (
 )
 from openpts_fio.jobs.directions import Direction, ThreadsRange, directions_of_job, parts_of_job
 from openpts_fio.jobs.job_file import Job
+from openpts_io.fio_values import TRIM, WRITE
 
 _MOST_PATTERN_BYTES: Final = 512
 _GENERATION: Final = 1

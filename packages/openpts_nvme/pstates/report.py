@@ -9,9 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.change_points import RULE, segments_of
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import Rows, stimulus_rows
 from openpts.procedures.kit.steps import line_series
 from openpts.record.reader import Run, StepRecord
@@ -25,6 +23,8 @@ from openpts_pages.kit import Cells, Plot, PlotName, page, page_of, rows_table, 
 from openpts_pages.measure import Measure, Measured, Subject
 from openpts_pages.model import Cell, Page, Table, Verdict
 from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology
+from openpts_work.dips import RULE, segments_of
+from openpts_work.work import DriveWork
 
 _RESAMPLES: Final = 100
 LEAST_CHANGE: Final = 0.1

@@ -10,7 +10,6 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.change_points import RULE
 from openpts.procedures.kit.content import OVER_FILL_LEVEL, RATE, Curve, ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
@@ -32,6 +31,7 @@ from openpts_practice.fill.results import (
     returned,
 )
 from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
+from openpts_work.dips import RULE
 
 _MEAN_COLOR, _BURST_COLOR, _SPREAD_COLOR = 2, 2, 6
 _SPREAD: Final = (

@@ -11,10 +11,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.change_points import Segment, segments_of
 from openpts.analysis.minutes import sum_parts
 from openpts.units import NS_PER_S, per_second
 from openpts.vocabulary.sample import Measured, Sample
+from openpts_work.dips import Segment, segments_of
 
 LEAST_GAIN: Final = 1.5
 """After an idle time a drive has a cache again if its fastest step is so many times as fast as usual."""

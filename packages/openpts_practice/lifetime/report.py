@@ -9,7 +9,6 @@ from typing import Any, Final, TypeVar
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from openpts.analysis.drive_work import write_amplification
 from openpts.procedures.kit.content import OVER_CYCLES, Curve, ReportContent
 from openpts.procedures.kit.header import Rows, active_range_amount_text, data_text, demand_text
 from openpts.procedures.kit.standing import state_sentence
@@ -38,6 +37,7 @@ from openpts_practice.lifetime.results import (
     stretches,
 )
 from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
+from openpts_work.counters import write_amplification
 
 T = TypeVar("T")
 

@@ -8,7 +8,6 @@ from typing import Final, Self
 
 from msgspec import Struct, field
 
-from openpts.analysis.drive_work import write_amplification
 from openpts.analysis.latency import Figures
 from openpts.analysis.minutes import sum_parts
 from openpts.analysis.ratio import critical_value
@@ -20,6 +19,7 @@ from openpts.units import MB
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.sample import IoErrors, IoFailure, Measured, Phase, Sample, StepState
 from openpts_practice.lifetime import LifetimeConditions, ReadBack
+from openpts_work.counters import write_amplification
 
 FEWEST_POINTS = 3
 

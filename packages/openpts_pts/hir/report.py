@@ -11,8 +11,6 @@ from openpts.analysis.run_comparison import gain_pct
 from openpts.analysis.uncertainty import of_rates, of_ratio
 from openpts.procedures.kit import header, steps
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.drive_work.energy_page import power_cell
-from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_duration, in_ms
@@ -34,6 +32,8 @@ from openpts_pts.hir.results import (
 from openpts_pts.shared.minutes_table import list_minutes, with_transfer_size
 from openpts_pts.shared.preparation_page import preparation_page
 from openpts_pts.shared.tracking import ROUND_WORD, TrackedPhase
+from openpts_work.energy_page import power_cell
+from openpts_work.work import DriveWork
 
 _TIME: Final = Required("1", "Plot 11-1")
 _WINDOW: Final = Required("2", "Plot 11-2")

@@ -10,8 +10,6 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.rounds import test_point
 from openpts.analysis.run_comparison import relative_standard_error_pct
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.drive_work.energy_page import NO_METER, efficiency_cell, power_cell
-from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.header import TestSection, sections_of
 from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT
 from openpts.record.reader import Run, StepRecord
@@ -38,6 +36,8 @@ from openpts_pts.shared.preparation_page import loop_preparation_page
 from openpts_pts.shared.rounds.matrix_pages import Matrix, low_count, mix, mix_series, size_by_mix, tail_cell
 from openpts_pts.shared.rounds.report import RoundReport
 from openpts_pts.shared.rounds.results import TAIL_PERCENTILE, MatrixCell, analyze_cycle, round_figures
+from openpts_work.energy_page import NO_METER, efficiency_cell, power_cell
+from openpts_work.work import DriveWork
 
 PREFIX: Final = "iops"
 

@@ -17,8 +17,6 @@ from openpts.analysis.minutes import Minute, minutes_of, pieces_between, sum_par
 from openpts.analysis.uncertainty import budget, of_course, places_alike, rectangular
 from openpts.procedures.kit import header, steps
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.drive_work.energy_page import power_cell
-from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.steps import ART, CPU_IOWAIT, CPU_SYS, IOPS, MRT, THROUGHPUT
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_duration
@@ -30,6 +28,8 @@ from openpts_pages.model import Axis, Band, Block, Cell, Column, Mark, Page, Row
 from openpts_pts.shared.minutes_table import elapsed_cell, list_minutes, minutes_axis
 from openpts_pts.shared.preparation_page import preparation_page
 from openpts_pts.xsr import AccessGroup, CrossStimulusConditions
+from openpts_work.energy_page import power_cell
+from openpts_work.work import DriveWork
 
 RECOVERED_SHARES: Final = (0.80, 0.90, 0.95, 1.00)
 STABLE_SHARE: Final = 0.95

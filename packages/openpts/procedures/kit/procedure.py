@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Struct, field
 
 from openpts.fields.conditions import Conditions
+from openpts.plugins import Kind, calling, load, offers
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
 from openpts.vocabulary.sample import Phase
@@ -21,7 +22,6 @@ if TYPE_CHECKING:  # a plan needs none of them
 
 
 # loaded on demand, with their pages
-_DRIVE_WORK: Final = "openpts.procedures.kit.drive_work.content"
 _UNCERTAINTY: Final = "openpts.procedures.kit.uncertainty_page"
 
 
@@ -134,8 +134,11 @@ class Procedure(Struct, frozen=True, dict=True):
     def report(self, run: "Run") -> "ReportContent":
         """What the test adds to the report of a run of it."""
         content: ReportContent = _module(_UNCERTAINTY).with_uncertainty(self.part("report").report(run), run)
-        completed: ReportContent = _module(_DRIVE_WORK).with_drive_work(content, run)
-        return completed
+        for offer in offers(Kind.CONTENT).values():
+            with_more = load(offer)
+            with calling(offer):
+                content = with_more(content, run)
+        return content
 
     @property
     def required(self) -> "Mapping[str, tuple[Required, ...]]":

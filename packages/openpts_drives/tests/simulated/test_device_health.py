@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from openpts.analysis.drive_work import change, write_amplification
 from openpts.errors import InterruptedRunError
 from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.reader import Run, read_run
@@ -13,6 +12,7 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import Phase
 from openpts_drives.health.health_page import health_alerts
+from openpts_work.counters import change, write_amplification
 from tests.support.one_point import run_one_point
 from tests.support.oracle_presets import write_oracle
 

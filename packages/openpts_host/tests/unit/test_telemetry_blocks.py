@@ -10,12 +10,19 @@ from openpts.record.health import HealthRecord, ReadingPoint, TelemetryPoint, Te
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.run_conditions_page import run_conditions_page
-from openpts.report.telemetry_blocks import mean_over_time, quantity, rows_of_time, telemetry_blocks, value_at
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, HealthReading, PurgeAttempt
 from openpts.vocabulary.sample import CpuShares, Phase
 from openpts_drives.health.health_page import health_alerts, health_page
 from openpts_host.host_page import host_page
+from openpts_host.telemetry_blocks import (
+    mean_over_time,
+    quantity,
+    rows_of_time,
+    telemetry_blocks,
+    telemetry_page,
+    value_at,
+)
 from openpts_pages.model import Block, Figure, Table, Verdict, points_of
 from tests.support.made_up_run import made_up_run
 from tests.support.page_blocks import rows, tables, verdicts, with_host
@@ -173,7 +180,7 @@ def test_telemetry_is_summed_up_and_plotted_from_the_start_of_the_run(bare) -> N
         for n in range(5)
         for name, value in (("temperature_c", 30.0), ("temperature_sensor_2_c", 50.0))
     )
-    page = run_conditions_page(replace(bare, sampled=sampled))
+    page = telemetry_page(replace(bare, sampled=sampled))
     summary = rows(tables(page)["run-conditions-telemetry"])
     assert [cell.value for cell in summary["Temperature (°C)"].cells] == [5, 30, 32, 34]
     assert [cell.value for cell in summary["Temperature, sensor 2 (°C)"].cells] == [5, 50, 52, 54]
@@ -192,7 +199,7 @@ def test_a_long_series_is_plotted_in_few_rows_that_keep_its_extremes(bare) -> No
         TelemetryPoint(start_ns + n * 10**9, "temperature_c", 80.0 if n == 12_345 else 40.0)
         for n in range(count)
     )
-    page = run_conditions_page(replace(bare, sampled=sampled))
+    page = telemetry_page(replace(bare, sampled=sampled))
     table = tables(page)["run-conditions-temperature-values"]
     assert len(table.rows) < 2000
     assert max(row.cells[2].value or 0 for row in table.rows) == 80
@@ -208,11 +215,11 @@ def test_a_long_series_is_plotted_in_few_rows_that_keep_its_extremes(bare) -> No
 )
 def test_throttling_is_told_as_a_share(throttled, told, bare) -> None:
     sampled = tuple(TelemetryPoint(n, "throttled", value) for n, value in enumerate(throttled))
-    assert told in verdicts(run_conditions_page(replace(bare, sampled=sampled)))
+    assert told in verdicts(telemetry_page(replace(bare, sampled=sampled)))
 
 
 def test_a_single_sample_is_no_series(bare) -> None:
-    page = run_conditions_page(replace(bare, sampled=(TelemetryPoint(5, "temperature_c", 41.0),)))
+    page = telemetry_page(replace(bare, sampled=(TelemetryPoint(5, "temperature_c", 41.0),)))
     assert not any(isinstance(block, Figure) for block in page.blocks)
     assert "run-conditions-telemetry" in tables(page)
 
@@ -278,7 +285,7 @@ def test_without_anything_beside_the_steps_each_page_says_so(bare, snapshot) -> 
     assert health_alerts(bare) == ()
     manifest = replace(bare.manifest, healed=("the write cache of /dev/sda is WCE again",))
     run = replace(bare, steps=(), manifest=manifest)
-    pages = (health_page(run), run_conditions_page(run))
+    pages = (health_page(run), run_conditions_page(run, further=telemetry_blocks(run)))
     assert "\n".join(line for page in pages for line in lines_of(page)) == snapshot
 
 

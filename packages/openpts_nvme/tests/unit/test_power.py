@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.analysis.drive_work import clock_offset
 from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.power import PowerState, Transition, entries
 from openpts_drives.nvme import declared_states, table_bytes, table_of
@@ -18,6 +17,7 @@ from openpts_nvme.power.qis import QisSource, parse_header
 from openpts_nvme.power.quarch import QuarchSource
 from openpts_nvme.power.source import MeterError, PowerWindows
 from openpts_nvme.pstates.report import IdlePoint, levels_of
+from openpts_work.counters import clock_offset
 from tests.support.power_meters import quarch_module, quarch_server, stripe_of
 
 

@@ -8,8 +8,6 @@ from msgspec import structs
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.procedures.kit.drive_work.content import with_drive_work
-from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
@@ -22,6 +20,8 @@ from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts_pages.model import Verdict
 from openpts_practice.fill import FillConditions
+from openpts_work.content import with_drive_work
+from openpts_work.work import DriveWork
 from tests.support.one_point import run_one_point
 from tests.support.transcript import Golden
 from tests.support.whole_tests import run_whole

@@ -12,7 +12,6 @@ import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.change_points import LEAST_NOISE, SHORTEST, segments_of
 from openpts.fields.conditions import at_time_scale
 from openpts.units import GB, KIB, MB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
@@ -22,6 +21,7 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, 
 from openpts_practice.fill.results import Returned, Trajectory, course_of, returned
 from openpts_practice.fill.script import REWRITE_STEPS, standard_conditions
 from openpts_practice.fill.script import script as fill_test
+from openpts_work.dips import LEAST_NOISE, SHORTEST, segments_of
 from tests.support.interval_samples import interval_of, sample_of
 from tests.support.player import Drive
 

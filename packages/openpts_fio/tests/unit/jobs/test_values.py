@@ -2,7 +2,8 @@
 
 import pytest
 
-from openpts.fields.fio_values import (
+from openpts.units import NS_PER_S, NS_PER_US
+from openpts_io.fio_values import (
     Size,
     ValueTextError,
     directions_of,
@@ -12,7 +13,6 @@ from openpts.fields.fio_values import (
     weighted_sizes,
     whole_number,
 )
-from openpts.units import NS_PER_S, NS_PER_US
 
 
 @pytest.mark.parametrize(

@@ -8,16 +8,7 @@ from typing import Final
 from msgspec import Struct, structs
 from msgspec.structs import replace
 
-from openpts.analysis.change_points import SHARE, WINDOW, Dip, dips_of
-from openpts.analysis.drive_work import counter_change
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.drive_work.energy_page import (
-    energy_measures,
-    energy_page,
-    media_measures,
-    media_page,
-)
-from openpts.procedures.kit.drive_work.work import DriveWork
 from openpts.procedures.kit.standing import Standing
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run, StepRecord
@@ -27,6 +18,10 @@ from openpts.vocabulary.stimulus import ClosedLoop
 from openpts_pages import cells
 from openpts_pages.kit import Col, table
 from openpts_pages.model import Cell, Page, Section, Verdict
+from openpts_work.counters import counter_change
+from openpts_work.dips import SHARE, WINDOW, Dip, dips_of
+from openpts_work.energy_page import energy_measures, energy_page, media_measures, media_page
+from openpts_work.work import DriveWork
 
 _PRINTED_CELLS: Final = 240
 _MOST: Final = 100

@@ -18,7 +18,7 @@ from openpts.units import MB, NS_PER_S, format_capacity
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Column, Figure, PlotRule, Series, Table, Verdict
+from openpts_pages.model import Block, Column, Figure, Page, PlotRule, Series, Table, Verdict
 
 # A row of a plotted table holds so much time: as short as the rows stay few.
 _MOST_ROWS: Final = 1500
@@ -137,6 +137,11 @@ _MOST_MARKS: Final = 8
 # What a purge discarded just before may be in the first samples of a cycle.
 _SETTLED_NS: Final = 3 * NS_PER_S
 _WHAT: Final = "I/O of others on the device under test"
+
+
+def telemetry_page(run: Run) -> Page:
+    """What was sampled, for the page on the conditions during the run."""
+    return Page("telemetry", "Telemetry", telemetry_blocks(run))
 
 
 def telemetry_blocks(run: Run) -> tuple[Block, ...]:

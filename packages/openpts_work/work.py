@@ -8,15 +8,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.analysis.drive_work import (
-    CounterMeter,
-    Drawn,
-    Meter,
-    WattMeter,
-    clock_offset,
-    counter_change,
-    fine_change,
-)
 from openpts.fields.readers import data_word
 from openpts.record.health import (
     DRIVE_POWER,
@@ -40,6 +31,15 @@ from openpts.vocabulary.sample import (
     phase_text,
 )
 from openpts_pages.texts import capitalised
+from openpts_work.counters import (
+    CounterMeter,
+    Drawn,
+    Meter,
+    WattMeter,
+    clock_offset,
+    counter_change,
+    fine_change,
+)
 
 # Less of the time than that says nothing of the whole.
 _LEAST_COVERAGE: Final = 0.5

@@ -6,7 +6,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from openpts.procedures.kit.drive_work.work import DriveWork, PhaseWork, WorkSpan
 from openpts.record.reader import StepRecord
 from openpts.units import GB, MB, NS_PER_S
 from openpts.vocabulary.verdict import Better
@@ -14,6 +13,7 @@ from openpts_pages import cells
 from openpts_pages.kit import Col, table
 from openpts_pages.measure import Measure, Measured, Subject, key_of
 from openpts_pages.model import Block, Cell, Page, Verdict
+from openpts_work.work import DriveWork, PhaseWork, WorkSpan
 
 _ABSENT: Final = "too few samples"
 NO_METER: Final = "nothing metered the drive: see --power-command"

@@ -116,12 +116,10 @@ FAULTS: Final = (
         "value_at_percentile(percentile - 0.01)",
         ("lat", "wsat"),
     ),
-    Fault(_CELLS, "tuple(_percentile_ns([one]) for one in samples)", "(_percentile_ns(samples),)", _MATRIX),
+    Fault(_CELLS, "[response_times([sample]) for sample in samples]", "[response_times(samples)]", _MATRIX),
     Fault(_CELLS, "TAIL_PERCENTILE: Final = 99.999", "TAIL_PERCENTILE: Final = 99.99", _MATRIX),
-    Fault(_CELLS, "if min(counts) >= needed", "if max(counts) >= needed", _MATRIX),
-    Fault(
-        _DEMAND, "m.mean_latency_ns < art_limit_ns", "m.mean_latency_ns < 20 * art_limit_ns", ("cbw", "dirth")
-    ),
+    Fault(_CELLS, "if len(by_round) == len(rounds) else", "if by_round else", _MATRIX),
+    Fault(_DEMAND, "m.mean_latency_ns < limit_ns", "m.mean_latency_ns < 20 * limit_ns", ("cbw", "dirth")),
     Fault(_DEMAND, "return min(plateau, key", "return max(plateau, key", ("cbw", "dirth")),
     Fault(_DEMAND, "(1 - plateau_pct / 100)", "(1 - plateau_pct / 10)", ("cbw", "dirth")),
     Fault(

@@ -131,7 +131,7 @@ FAULTS: Final = (
     Fault(_DEMAND, "minimum = min(measured", "minimum = max(measured", ("cbw", "dirth")),
     Fault(_DEMAND, "free = [m for m in between if m not in chosen]", "free = between", (1490,)),
     Fault(
-        "openpts_pts/shared/tracking/rounds.py",
+        "openpts_pts/shared/tracking.py",
         "period_ns <= minute_ns else 1",
         "period_ns <= minute_ns else 0",
         ("hir", "cbw"),

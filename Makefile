@@ -231,7 +231,8 @@ docs: setup  ## build/docs: the manual as a web site
 	$(BIN)/python -m docs.reference
 	$(BIN)/openpts plan --schema > packages/openpts/docs/plan.schema.json
 	$(BIN)/python docs/simulated_curves.py
-	$(BIN)/mkdocs build --quiet --strict
+	$(BIN)/python -m docs.manual_site
+	$(BIN)/zensical build --strict
 
 pictures: setup  ## docs/images: an answer in a terminal, and a report in chromium
 	$(BIN)/python -m docs.pictures

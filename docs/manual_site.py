@@ -1,32 +1,41 @@
-"""Hooks of mkdocs: pages of packages join the manual, and its search needs no server."""
+"""Puts the pages of all packages into one folder, for zensical: `python -m docs.manual_site`."""
 
+import re
+import shutil
+from os.path import relpath
 from pathlib import Path
+from typing import Final
 
-from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.structure.files import File, Files
-
-
-def on_files(files: Files, *, config: MkDocsConfig) -> Files:
-    """Name each source by its path in the repository, so that links hold in both; the site stays flat."""
-    repository = Path(config.config_file_path).parent
-    folders = [Path(config.docs_dir), *sorted(repository.glob("packages/*/docs"))]
-    sources = [(folder, path) for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
-    joined = Files([file for file in files if file.src_dir != config.docs_dir])
-    taken = {}
-    for folder, path in sources:
-        in_site = File(path.relative_to(folder).as_posix(), None, config.site_dir, config.use_directory_urls)
-        source = path.relative_to(repository).as_posix()
-        if (other := taken.setdefault(in_site.dest_uri, source)) != source:
-            raise ValueError(f"{source} and {other} would be one page of the manual: rename one")
-        joined.append(
-            File(
-                source, str(repository), config.site_dir, config.use_directory_urls, dest_uri=in_site.dest_uri
-            )
-        )
-    return joined
+ROOT: Final = Path(__file__).parents[1]
+MANUAL: Final = ROOT / "build" / "manual"
+_LINK: Final = re.compile(r"(?<=\]\()(?!\w+:|#)[^)#\s]+")
 
 
-def on_post_build(config: MkDocsConfig) -> None:
-    """Write the search's index as a script, for docs/theme/search/main.js: a page on a disk loads no JSON."""
-    index = Path(config.site_dir, "search", "search_index.json")
-    index.with_suffix(".js").write_text(f"const search_index = {index.read_text()};\n", encoding="utf-8")
+def assemble(manual: Path) -> None:
+    """Copy docs/ and packages/*/docs/ there, flat; links between pages are rewritten."""
+    shutil.rmtree(manual, ignore_errors=True)
+    for source in (ROOT / "docs", *sorted(ROOT.glob("packages/*/docs"))):
+        for path in sorted(source.rglob("*")):
+            page = manual / path.relative_to(source)
+            if path.is_dir() or path.suffix in {".py", ".pyc"}:
+                continue
+            if page.exists():
+                raise ValueError(f"{path} has the name of another page of the manual: rename it")
+            page.parent.mkdir(parents=True, exist_ok=True)
+            if path.suffix == ".md":
+                page.write_text(_flat(path, page, manual), encoding="utf-8")
+            else:
+                shutil.copy(path, page)
+
+
+def _flat(path: Path, page: Path, manual: Path) -> str:
+    def link(found: re.Match[str]) -> str:
+        target = (path.parent / found[0]).resolve().relative_to(ROOT)
+        in_manual = manual.joinpath(*target.parts[target.parts.index("docs") + 1 :])
+        return relpath(in_manual, page.parent)
+
+    return _LINK.sub(link, path.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    assemble(MANUAL)

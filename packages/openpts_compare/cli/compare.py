@@ -25,8 +25,9 @@ from openpts_pages.model import Cell, Report, Verdict
 from openpts_pages.model import Table as ReportTable
 
 _PIPE_COLUMNS = 150
+_NOT_WRAPPED = 3
 _STYLES = {"fail": "red", "pass": "green", "info": "bold"}
-_OF_A_TEST = ("compare-{}-sets", "compare-{}-spread")
+_OF_A_TEST = ("compare-{}-glance", "compare-{}-spread")
 
 
 def print_comparison(stream: IO[str], report: Report, comparison: RunComparison) -> None:
@@ -34,15 +35,11 @@ def print_comparison(stream: IO[str], report: Report, comparison: RunComparison)
     console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
     for line in report.alerts():
         console.print(line, style="bold red")
-    behind_table = False
     for block in takewhile(lambda block: getattr(block, "id", "") != "compare-sets", report.front[0].blocks):
         if isinstance(block, Verdict):
-            if behind_table:
-                console.print()
             console.print(block.text, style=_STYLES[block.tone])
         elif isinstance(block, ReportTable) and block.id.endswith("-differing"):
             print_table(console, block)
-        behind_table = isinstance(block, ReportTable)
     tables = report.tables()
     for test in comparison.tests:
         for name in _OF_A_TEST:
@@ -53,8 +50,12 @@ def print_comparison(stream: IO[str], report: Report, comparison: RunComparison)
 def print_table(console: Console, shown: ReportTable) -> None:
     """A table of a report as text."""
     table = Table(title=shown.title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    few = len(shown.columns) <= _NOT_WRAPPED
     for column in (shown.head, *shown.columns):
-        table.add_column(column.label, justify="right" if column.align == "right" else "left")
+        right = column.align == "right"
+        table.add_column(
+            column.label, justify="right" if right else "left", no_wrap=right and few, overflow="fold"
+        )
     last = ""
     for row in shown.rows:
         head = "" if row.head.text == last else row.head.text
@@ -62,6 +63,8 @@ def print_table(console: Console, shown: ReportTable) -> None:
         table.add_row(head, *(_text(cell) for cell in row.cells))
     console.print()
     console.print(table)
+    if shown.note:
+        console.print(shown.note)
 
 
 def _text(cell: Cell) -> str:
@@ -118,10 +121,8 @@ def compare(
     """
     entries = read_entries(runs, _labels(labels), cold)
     comparison = compare_runs(entries, base, least_difference_pct, rse_limit_pct)
-    report, records = (
-        build_comparison(comparison, paper=files.paper),
-        [run.run.manifest for run in comparison.runs],
-    )
+    report = build_comparison(comparison, paper=files.paper)
+    records = [run.run.manifest for run in comparison.runs]
     if files.redact:
         report = redacted(report, records)
     written = files.written(report, _OUT)

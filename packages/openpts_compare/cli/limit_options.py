@@ -17,11 +17,7 @@ def limit_options(conditions: type[Conditions] | None = None) -> tuple[Decorator
     """The options of limits, for a command whose test may have limits of its own, which it looks for."""
     is_taken = conditions is not None and "limits" in parameters_of(conditions)
     names = (_FILE,) if is_taken else ("--limits", _FILE)
-    return (_file_option(names), *_OTHER_OPTIONS)
-
-
-def _file_option(names: tuple[str, ...]) -> Decorator:
-    return click.option(
+    limits_file = click.option(
         *names,
         "limits_path",
         metavar="FILE",
@@ -29,6 +25,7 @@ def _file_option(names: tuple[str, ...]) -> Decorator:
         help="Judge the finished run by the limits in this TOML file: exit code 10 if one failed, 13 if one "
         "has no verdict; see `openpts gate`.",
     )
+    return (limits_file, *_OTHER_OPTIONS)
 
 
 _OTHER_OPTIONS: Final = (

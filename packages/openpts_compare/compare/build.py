@@ -1,8 +1,8 @@
 """Builds the comparison of runs as a report: sets in, model out; no clock, no device, no file."""
 
-import math
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
 from typing import Final
 
@@ -20,6 +20,7 @@ from openpts.procedures.registry import procedure_of
 from openpts.report.sources import default_date
 from openpts.units import format_count
 from openpts.vocabulary.uncertainty import two_digits
+from openpts.vocabulary.verdict import Better
 from openpts_compare.compare.conditions import ComparedConditions, conditions_of, conditions_page, red_list
 from openpts_compare.compare.contenders import (
     ComparedMetric,
@@ -32,35 +33,28 @@ from openpts_compare.compare.contenders import (
     metrics_of,
     typical_run,
 )
-from openpts_compare.compare.dots_page import dots_blocks, overlays
+from openpts_compare.compare.dots_page import bars_of, dots_blocks, overlays
 from openpts_compare.limits.limits_file import ratio_words
 from openpts_pages import cells
 from openpts_pages.kit import Cells, rows_table
-from openpts_pages.measure import Measured
-from openpts_pages.model import Block, Cell, Column, Page, Report, Table, Verdict
+from openpts_pages.model import Block, Cell, Column, Figure, Page, Report, Table, Verdict
 
-NO_DIFFERENCE: Final = "no difference shown"
 _ERROR: Final = (1 - 0.95) / 2
 """At each end of the interval of a ratio, where no limit says how often it may be wrong."""
 
-_MEDIAN: Final = (
-    "Median: the middle value of the warm runs, always a measured one; of an even number of runs the less "
-    "favorable of the middle two."
-)
-_DELTA: Final = (
-    "Delta: candidate / base - 1 of speeds and scores, base / candidate - 1 of times, from the medians; a "
-    "plus is always better."
-)
+_AS_FAST: Final = (("writes", r"[Ww]rit|\bRW0\b"), ("reads", r"[Rr]ead|\bRW100\b"), ("runs other loads", ""))
+_PHRASES: Final = dict.fromkeys(("ms", "us", "min"), "takes {} the time") | {"W": "draws {} the power"}
 
 
 def _rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[str, ...]:
     """How the pages are to be read; ``lines`` are those in which a difference could have been shown."""
     first = (
-        _MEDIAN,
+        "Median: the middle value of the warm runs, always a measured one; of an even number of runs the "
+        "less favorable of the middle two.",
         "RSE: relative standard error |s / (mean x sqrt(N))| in per cent, s with N - 1. Above "
         f"{set_rule.rse_limit_pct:g} % more runs are needed; with {set_rule.most} runs or more the set is "
         "discarded.",
-        _DELTA,
+        "Ratio: candidate / base, of the medians. More is better, unless a key value says that less is.",
     )
     limit = f"{100 * FALSE_ALARM_LIMIT:g} %"
     rule = (
@@ -74,54 +68,78 @@ def _rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[
     return (*first, rule, f"{format_count(lines, 'line')} judged.") if lines else (*first, rule)
 
 
+Line = tuple[ComparedMetric, SetValue]
+
+
+def _lines(tests: ComparedMetrics) -> Iterator[Line]:
+    metrics = (metric for _, metrics in tests for metric in metrics)
+    return ((metric, one) for metric in metrics for one in metric.sets if one.comparison is not None)
+
+
 def _answers(tests: ComparedMetrics, base: str) -> tuple[str, ...]:
-    """What the whole shows of each set beside the base, a sentence each."""
-    lines: defaultdict[str, list[tuple[ComparedMetric, SetComparison]]] = defaultdict(list)
-    for metric in (metric for _, metrics in tests for metric in metrics):
-        for one in metric.sets:
-            if one.comparison is not None:
-                lines[one.contender.name].append((metric, one.comparison))
+    """How each set differs from the base, then what can be said of chance."""
+    lines: defaultdict[str, list[Line]] = defaultdict(list)
+    for metric, one in _lines(tests):
+        lines[one.contender.name].append((metric, one))
     return tuple(f"{name} beside {base}: {_answer(compared)}." for name, compared in lines.items())
 
 
-def _answer(compared: Sequence[tuple[ComparedMetric, SetComparison]]) -> str:
-    judged = format_count(sum(one.chance is not None for _, one in compared), "key value")
-    found = Counter(one.outcome for _, one in compared)
-    if not any(one.chance is not None for _, one in compared):
-        reasons = (one.reason for _, one in compared if one.reason)
-        return f"nothing can be said of chance, {next(reasons, 'make 2 more runs of each')}"
-    doubtful = (
-        f", {found[ComparisonOutcome.MAY_BE_CHANCE]} may be chance"
-        if found[ComparisonOutcome.MAY_BE_CHANCE]
-        else ""
-    )
-    different = [(metric, one) for metric, one in compared if one.outcome is ComparisonOutcome.DIFFERENT]
+def _answer(compared: Sequence[Line]) -> str:
+    """The ratios, of lines that are different if any can be said to be; and what is said of chance."""
+    found = [(line, line[1].comparison) for line in compared if line[1].comparison is not None]
+    if not (judged := sum(one.chance is not None for _, one in found)):
+        reasons = (one.reason for _, one in found if one.reason)
+        chance = f"nothing can be said of chance: {next(reasons, 'make 2 more runs of each')}"
+        return _ways(compared) + chance
+    count = format_count(judged, "key value")
+    doubtful = sum(one.outcome is ComparisonOutcome.MAY_BE_CHANCE for _, one in found)
+    also = f", {doubtful} may be chance" if doubtful else ""
+    different = [(line, one.delta_pct) for line, one in found if one.outcome is ComparisonOutcome.DIFFERENT]
     if not different:
-        return f"no difference shown in {judged}{doubtful}"
-    deltas = {metric.name: one.delta_pct for metric, one in different if one.delta_pct is not None}
-    ways = [
-        f"{word} in {count}"
-        for word, count in (
-            ("better", sum(delta > 0 for delta in deltas.values())),
-            ("worse", sum(delta < 0 for delta in deltas.values())),
-        )
-        if count
-    ]
-    # by the ratio: a loss of 99 % is more than a gain of 900 %
-    most = max(deltas, key=lambda name: abs(math.log1p(deltas[name] / 100)), default="")
-    largest = [f"most in {most} ({cells.signed(deltas[most], 1)} %)"] if most else []
-    return f"different in {len(different)} of {judged}{doubtful}: {', '.join([*ways, *largest])}"
+        return f"no difference shown in {count}{also}"
+    better, worse = (
+        sum(delta is not None and delta * side > 0 for _, delta in different) for side in (1, -1)
+    )
+    ways = ", ".join(f"{word} in {n}" for word, n in (("better", better), ("worse", worse)) if n)
+    chance = f"different in {len(different)} of {count}{also}: {ways}".removesuffix(": ")
+    return _ways(line for line, _ in different) + chance
+
+
+def _kinds(lines: Iterable[Line]) -> dict[str, list[Line]]:
+    """The lines that have a ratio by what it means, as a phrase around it."""
+    found: defaultdict[str, list[Line]] = defaultdict(list)
+    for metric, one in lines:
+        phrase = _PHRASES.get(metric.unit, "")
+        if metric.unit in {"MB/s", "IOPS"} and metric.better is Better.HIGHER:
+            verb = next(verb for verb, words in _AS_FAST if re.search(words, metric.name))
+            phrase = f"{verb} {{}} as fast"
+        if phrase and one.ratio is not None:
+            found[phrase].append((metric, one))
+    return found
+
+
+def _ways(lines: Iterable[Line]) -> str:
+    """A sentence: the least to the largest ratio of each kind; both values where there is one."""
+    phrases = []
+    for phrase, own in _kinds(lines).items():
+        ratios = [one.ratio or 0.0 for _, one in own]
+        low, high = times(min(ratios)), times(max(ratios))
+        metric, one = own[0]
+        values = f" ({metric.sets[0].text} to {one.text} {metric.unit})" if len(own) == 1 else ""
+        phrases.append(phrase.format(high if low == high else f"{low[:-2]} to {high}") + values)
+    return f"{', '.join(phrases)}; " if phrases else ""
+
+
+def times(ratio: float) -> str:
+    """A ratio with three significant digits."""
+    return f"{Decimal(f'{ratio:.2e}'):,f} x"
 
 
 def _odd_ones(tests: ComparedMetrics) -> tuple[str, ...]:
     """Which of three drives or more lie out, a sentence each, or that none does."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    spreads = [
-        (metric.name, metric.spread)
-        for _, metrics in tests
-        for metric in metrics
-        if metric.spread is not None
-    ]
+    metrics = (metric for _, metrics in tests for metric in metrics)
+    spreads = [(metric.name, metric.spread) for metric in metrics if metric.spread is not None]
     for key_value, one in spreads:
         if one.lies_out and one.farthest is not None:
             off = "" if one.off_pct is None else f" ({cells.signed(one.off_pct, 1)} %)"
@@ -137,14 +155,11 @@ def _outcome_text(one: SetValue) -> str:
         return ""
     is_alone = one.runs is None or one.runs.quality is Quality.ONE_RUN
     return {
-        ComparisonOutcome.DIFFERENT: f"different{_with_chance(one.comparison)}",
-        ComparisonOutcome.MAY_BE_CHANCE: f"may be chance{_with_chance(one.comparison)}",
         ComparisonOutcome.NOT_OF_INTEREST: "differs by less than is of interest",
-        ComparisonOutcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}{_with_chance(one.comparison)}",
         ComparisonOutcome.ONE_RUN: ONE_RUN if is_alone else f"base of {ONE_RUN}",
         ComparisonOutcome.DISCARDED: "not compared: a set is discarded",
         ComparisonOutcome.NO_REPEATS: f"nothing can be said of chance: {one.comparison.reason}",
-    }[one.comparison.outcome]
+    }.get(one.comparison.outcome, f"{one.comparison.outcome}{_with_chance(one.comparison)}")
 
 
 def _ratio_text(one: SetValue) -> str:
@@ -190,31 +205,42 @@ def _runs_cell(test: ComparedTest, name: str) -> Cell:
 
 
 def _glance_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
-    """Medians and deltas of a test, a row for each key value."""
-    candidates = [one.name for one in test.contenders if one is not test.base]
-    deltas = [Column(f"{name}: delta (%)") for name in candidates] if test.base else []
+    """Medians of a test with their ratios to the base's, a row for each key value; remarks are below it."""
     return rows_table(
         f"compare-{test.test}-glance",
-        f"{test.title}: medians" + (f" and deltas from {test.base.name}" if test.base else ""),
-        (Column("Key value", None, "left", 1.5), *(Column(one.name) for one in test.contenders), *deltas),
-        (
-            (
-                metric.title,
-                *(_median_cell(one) for one in metric.sets),
-                *(_delta_cell(one, metric) for one in metric.sets[1:] if test.base),
-            )
-            for metric in metrics
-        ),
+        f"{test.title}: medians" + (f", in brackets x of {test.base.name}" if test.base else ""),
+        (Column("Key value", None, "left", 1.5), *(Column(one.name) for one in test.contenders)),
+        ((metric.title, *map(_glance_cell, metric.sets)) for metric in metrics),
+        note=_remarks(metrics),
     )
 
 
+def _glance_cell(one: SetValue) -> Cell:
+    if one.ratio is None or one.comparison is None:
+        return _median_cell(one, "")
+    outcome = one.comparison.outcome
+    doubtful = outcome in {ComparisonOutcome.MAY_BE_CHANCE, ComparisonOutcome.NO_DIFFERENCE}
+    return _median_cell(one, f"{times(one.ratio)}{f', {outcome}' if doubtful else ''}")
+
+
+def _remarks(metrics: Sequence[ComparedMetric]) -> str:
+    """What sets lack, once for all of their key values and for all of those sets."""
+    found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    for one in (one for metric in metrics for one in metric.sets):
+        quality = one.runs.quality if one.runs else None
+        lacks = {None: _absence(one), Quality.ONE_RUN: ONE_RUN, Quality.ACCEPTED: ""}
+        for remark in filter(None, (lacks.get(quality, quality or ""), one.state)):
+            found[remark][one.contender.name] = None
+    return "; ".join(f"{', '.join(names)}: {remark}" for remark, names in found.items())
+
+
 def _detail_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table:
-    """A row for each key value of each set: runs, median, range, RSE, delta with E_n, chance, statement."""
+    """A row for each key value of each set: runs, median, range, RSE, ratio with E_n, chance, statement."""
     return rows_table(
         f"compare-{test.test}-sets",
         f"{test.title}: sets of runs",
         "Key value:<1.7 | Drive or label:<1.2 | Warm runs:^0.5 | Median:0.9 | Min:0.8 | Max:0.8 | "
-        "RSE (%):0.6 | Delta (%):0.7 | Chance, corrected (%):0.8 | Statement:<1.8",
+        "RSE (%):0.6 | Ratio (x):0.7 | Chance, corrected (%):0.8 | Statement:<1.8",
         (row for metric in metrics for one in metric.sets for row in _detail_rows(test, metric, one)),
     )
 
@@ -224,10 +250,10 @@ def _detail_rows(test: ComparedTest, metric: ComparedMetric, one: SetValue) -> I
         metric.title,
         one.contender.name,
         cells.count(len(one.warm)),
-        _median_cell(one, spread=False),
+        _median_cell(one, one.median.note if one.median else ""),
         *_range_cells(one),
         rse_cell(one.runs),
-        "base" if one.contender is test.base else _delta_cell(one, metric, outcome=False),
+        "base" if one.contender is test.base else _ratio_cell(one, metric),
         _chance_cell(one),
         statement(one) or "-",
     )
@@ -236,30 +262,16 @@ def _detail_rows(test: ComparedTest, metric: ComparedMetric, one: SetValue) -> I
         yield metric.title, f"{one.contender.name}, cold", "-", value.noted_cell, *dashes, "not counted"
 
 
-def _median_cell(one: SetValue, *, spread: bool = True) -> Cell:
-    """The median with its own note; ``spread`` adds the state and the range of the runs."""
+def _median_cell(one: SetValue, note: str) -> Cell:
     median = one.median
-    if median is None or one.runs is None:
-        return cells.missing(_absence(one))
-    notes = [median.note] if median.note else []
-    if spread and one.state:
-        notes.append(one.state)
-    if spread and one.runs.count > 1:
-        low, high = _ends(one)
-        notes.append(f"{low.text} to {high.text}, N = {one.runs.count}")
-    return Cell(median.text, median.value, "; ".join(notes))
+    return cells.missing(_absence(one)) if median is None else Cell(median.text, median.value, note)
 
 
-def _range_cells(one: SetValue) -> tuple[Cell, Cell]:
+def _range_cells(one: SetValue) -> Sequence[Cell]:
     if one.runs is None:
-        return Cell("-"), Cell("-")
-    low, high = _ends(one)
-    return Cell(low.text, low.value), Cell(high.text, high.value)
-
-
-def _ends(one: SetValue) -> tuple[Measured, Measured]:
+        return [Cell("-")] * 2
     in_order = sorted(one.warm, key=lambda value: value.value or 0.0)
-    return in_order[0], in_order[-1]
+    return [Cell(end.text, end.value) for end in (in_order[0], in_order[-1])]
 
 
 def _chance_cell(one: SetValue) -> Cell:
@@ -271,16 +283,13 @@ def _chance_cell(one: SetValue) -> Cell:
     return Cell(_chance_text(corrected), 100 * corrected, f"one line: {_chance_text(comparison.chance)}")
 
 
-def _delta_cell(one: SetValue, metric: ComparedMetric, *, outcome: bool = True) -> Cell:
-    """The delta, plus is better; ``outcome`` adds the statement on it in place of its E_n."""
+def _ratio_cell(one: SetValue, metric: ComparedMetric) -> Cell:
+    """The ratio of the medians, with its E_n."""
     if one.comparison is None:
         return cells.missing("base not measured" if metric.base is None else "not measured")
-    words = _outcome_text(one) if outcome else ""
-    if one.comparison.delta_pct is None:
-        return cells.missing(words or "not judged")
-    if not outcome and one.e_n is not None:
-        words = f"E_n {cells.signed(one.e_n, 2)}"
-    return Cell(cells.signed(one.comparison.delta_pct, 1), one.comparison.delta_pct, words)
+    if one.ratio is None:
+        return cells.missing("not judged")
+    return Cell(times(one.ratio), one.ratio, "" if one.e_n is None else f"E_n {cells.signed(one.e_n, 2)}")
 
 
 def _spread_table(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> Table | None:
@@ -325,6 +334,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
     """
     conditions = conditions_of(comparison)
     tests = metrics_of(comparison)
+    kinds = list(_kinds(_lines(tests)).values())[:3]
     names = " v ".join(comparison.names)
     simulated = all(run.manifest.target.simulation for run in comparison.runs)
     least = min(2, len(comparison.names))
@@ -341,6 +351,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
                 comparison,
                 conditions,
                 (*_answers(tests, comparison.names[0]), *_odd_ones(tests)),
+                [bars_of(own[0][0], number) for number, own in enumerate(kinds, start=1)],
                 _rules(comparison.least_difference_pct, comparison.set_rule, lines_judged(tests)),
             ),
             Page("compare-key-values", "Key values of all runs", tuple(tables), mandatory=True),
@@ -357,14 +368,18 @@ def _front_page(
     comparison: RunComparison,
     conditions: Sequence[ComparedConditions],
     answers: Sequence[str],
+    pictures: Sequence[tuple[Figure, Table]],
     rules: Sequence[str],
 ) -> Page:
-    """The red list, what the whole shows, and the rules for reading the pages."""
+    """What is not alike, what the whole shows in words and bars, and the rules for reading the pages."""
     tests = comparison.tests
+    red = red_list(comparison, conditions)
     blocks = (
-        *red_list(comparison, conditions),
+        *(block for block in red if isinstance(block, Verdict)),
         *_without_counterpart(comparison),
         *(Verdict(answer) for answer in answers),
+        *(figure for figure, _ in pictures),
+        *(block for block in red if not isinstance(block, Verdict)),
         rows_table(
             "compare-sets",
             "Drives and labels, with their runs of each test",
@@ -373,6 +388,7 @@ def _front_page(
             note=f"{comparison.names[0]} is the base.",
         ),
         *(Verdict(rule) for rule in rules),
+        *(table for _, table in pictures),
     )
     return Page("compare", "What is compared", blocks, mandatory=True)
 

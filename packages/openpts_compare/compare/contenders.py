@@ -134,9 +134,14 @@ def compare_runs(
         names = [base, *(name for name in names if name != base)]
     order = in_test_order({run.test for run in runs})
     tests = [_compared_test(test, named, names) for test in order]
-    if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
-        tests_of_names = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)
-        raise UsageError(f"cannot compare: no test was run on two of the names ({tests_of_names})")
+    several = len(names) > 1
+    if all(len(test.contenders) < 2 and (several or len(test.contenders[0].runs) < 2) for test in tests):
+        tests_of_names = "; ".join(
+            f"{name} has {', '.join(dict.fromkeys(run.test for whose, run in named if whose == name))}"
+            for name in names
+        )
+        on = "run on two of the names" if several else "run twice"
+        raise UsageError(f"cannot compare: no test was {on} ({tests_of_names})")
     return RunComparison(tuple(names), tuple(tests), least_difference_pct, SetRule(rse_limit_pct))
 
 
@@ -167,10 +172,6 @@ def _shortest(drive: tuple[str, ...], drives: Iterable[tuple[str, ...]]) -> str:
         if sum([other[place] for place in places] == own for other in known) == 1:
             return " ".join(own)
     return " ".join(drive)
-
-
-def _tests_of(named: Iterable[tuple[str, ComparedRun]], name: str) -> str:
-    return ", ".join(dict.fromkeys(run.test for whose, run in named if whose == name))
 
 
 def _compared_test(test: str, named: Sequence[tuple[str, ComparedRun]], names: Sequence[str]) -> ComparedTest:
@@ -246,6 +247,18 @@ class SetValue(Struct, frozen=True):
         return f"{len(states)} of {len(self.warm)} runs: {text}" if 0 < len(states) < len(self.warm) else text
 
     @property
+    def ratio(self) -> float | None:
+        """The median over the base's; None where neither way is better, and without a comparison."""
+        if self.base is None or self.runs is None or self.comparison is None:
+            return None
+        return None if self.comparison.delta_pct is None else self.runs.median / self.base.median
+
+    @property
+    def text(self) -> str:
+        """The median as its run's report has it."""
+        return "" if self.median is None else self.median.text
+
+    @property
     def median(self) -> Measured | None:
         """The run's value that is the median."""
         if self.runs is None:
@@ -269,8 +282,10 @@ class ComparedMetric(Struct, frozen=True):
 
     @property
     def title(self) -> str:
-        """Name and unit."""
-        return self.name if self.name.endswith(self.unit) else f"{self.name} ({self.unit})"
+        """Name, unit, and that less is better where it is."""
+        unit = "" if self.name.endswith(self.unit) else self.unit
+        words = ", ".join(filter(None, (unit, "less is better" if self.better is Better.LOWER else "")))
+        return f"{self.name} ({words})" if words else self.name
 
 
 ComparedMetrics = tuple[tuple[ComparedTest, tuple[ComparedMetric, ...]], ...]

@@ -8,7 +8,8 @@ from typing import Final
 from msgspec import structs
 
 from openpts.procedures.kit.content import Curve, MedianRun
-from openpts_compare.compare.contenders import ComparedMetric, ComparedRun, ComparedTest
+from openpts.vocabulary.verdict import Better
+from openpts_compare.compare.contenders import ComparedMetric, ComparedRun, ComparedTest, SetValue
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, heads_of, labels_axis, rows_table, values_of
 from openpts_pages.measure import Measured
@@ -53,7 +54,7 @@ def _plot(test: str, number: int, drawn: _Drawn) -> tuple[Figure, Table]:
     page_id = f"compare-{test}-course-{number}"
     table = _table(page_id, x_axis.title, x_unit, drawn)
     values = values_of(table)
-    style = _style(first, len(heads_of(table)))
+    style = "points" if first.dots else "measured" if len(heads_of(table)) <= _MOST_MARKERS else "line"
     figure = Figure(
         id=page_id,
         number=f"Plot X-COMPARE-{test.upper()}-{number + 1}",
@@ -77,12 +78,6 @@ def _plot(test: str, number: int, drawn: _Drawn) -> tuple[Figure, Table]:
         ),
     )
     return figure, table
-
-
-def _style(curve: Curve, points: int) -> str:
-    if curve.dots:
-        return "points"
-    return "measured" if points <= _MOST_MARKERS else "line"
 
 
 def _table(page_id: str, x_title: str, x_unit: float, drawn: _Drawn) -> Table:
@@ -122,15 +117,59 @@ _CUT = (
 )
 
 
+_BETTER: Final = {Better.HIGHER: ", more is better", Better.LOWER: ", less is better", Better.UNJUDGED: ""}
+
+
+def bars_of(metric: ComparedMetric, number: int) -> tuple[Figure, Table]:
+    """A bar for each set at its median, with the range of its runs; of one run, its expanded uncertainty."""
+    rows = [(one.contender.name, one.median, *_interval(one)) for one in metric.sets if one.median]
+    values = [cell.value or 0.0 for _, median, *ends in rows for cell in (median.cell, *ends)]
+    table = rows_table(
+        f"compare-bars-{number}-values",
+        f"Values plotted: {metric.title}",
+        "Drive or label:< | Median | From | To",
+        ((name, Cell(median.text, median.value), *ends) for name, median, *ends in rows),
+        note="From the least to the largest run; of one run, by its expanded uncertainty (95 %).",
+    )
+    labels = [name for name, *_ in rows]
+    spread = any(low.value is not None for _, _, low, _ in rows)
+    figure = Figure(
+        id=f"compare-bars-{number}",
+        number=f"Plot X-COMPARE-{number}",
+        title=metric.name,
+        kind="bars",
+        table_id=table.id,
+        x=labels_axis("Medians, with the range of their runs", labels),
+        y=ticks.linear_axis(f"{metric.unit}{_BETTER[metric.better]}", 0, 1.08 * max(values)),
+        alt=f"{metric.title}: {', '.join(f'{name} {median.text}' for name, median, *_ in rows)}.",
+        series=(
+            Series("Median", "column", (0,), color_of(0), style="bars"),
+            *([Series("Interval", "column", (1, 2), color_of(1), style="range")] if spread else ()),
+        ),
+        width_px=240,
+        height_px=230,
+    )
+    return figure, table
+
+
+def _interval(one: SetValue) -> tuple[Cell, Cell]:
+    reach = (one.median.expanded_uncertainty if one.median else None) or 0.0
+    if one.runs is None or (one.runs.count == 1 and not reach):
+        return Cell("-"), Cell("-")
+    more = reach if one.runs.count == 1 else 0.0
+    low, high = (Cell(f"{end:,.4g}", end) for end in (one.runs.low - more, one.runs.high + more))
+    return low, high
+
+
 def dots_blocks(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> tuple[Block, ...]:
     """The figure with its table, of the key values that a set has; a sentence where there is none."""
     metrics = tuple(metric for metric in metrics if _reference(metric))
     if not metrics:
         return (Verdict(f"{test.title}: no key value to plot.", "fail"),)
     table, series = _table_and_series(test, metrics)
-    groups = _groups([metric.name for metric in metrics])
+    groups = _groups(metrics)
     figures = [
-        _figure(test, [metrics[place].name for place in group], table, _series_of(series, group), letter)
+        _figure(test, [metrics[place] for place in group], table, _series_of(series, group), letter)
         for group, letter in zip(groups, _letters(len(groups)), strict=True)
     ]
     cut = [figure for figure in figures if _is_cut(figure, table)]
@@ -138,11 +177,12 @@ def dots_blocks(test: ComparedTest, metrics: tuple[ComparedMetric, ...]) -> tupl
     return (*figures, *remark, table)
 
 
-def _groups(names: list[str]) -> list[list[int]]:
-    """The places of the key values, as many together as have room for their names on an axis."""
+def _groups(metrics: Sequence[ComparedMetric]) -> list[list[int]]:
+    """The places of the key values, as many of one better side as have room for their names on an axis."""
     groups: list[list[int]] = []
-    for place in range(len(names)):
-        if groups and _fit([names[other] for other in (*groups[-1], place)]):
+    for place in sorted(range(len(metrics)), key=lambda place: list(Better).index(metrics[place].better)):
+        together = [metrics[other] for other in (*(groups[-1] if groups else ()), place)]
+        if groups and together[0].better is together[-1].better and _fit([one.name for one in together]):
             groups[-1].append(place)
         else:
             groups.append([place])
@@ -176,11 +216,15 @@ def _is_cut(figure: Figure, table: Table) -> bool:
 
 
 def _figure(
-    test: ComparedTest, names: list[str], table: Table, series: tuple[Series, ...], letter: str
+    test: ComparedTest,
+    metrics: Sequence[ComparedMetric],
+    table: Table,
+    series: tuple[Series, ...],
+    letter: str,
 ) -> Figure:
     by_key = _values(table, series)
     values = [value for of_key in by_key for value in of_key]
-    prefix, labels = _short_names(names)
+    prefix, labels = _short_names([metric.name for metric in metrics])
     whose = test.base or test.contenders[0]
     title = f"{test.title}: each run in % of the median of {whose.name}"
     return Figure(
@@ -190,7 +234,7 @@ def _figure(
         kind="strip",
         table_id=table.id,
         x=labels_axis(f"Key value{f' ({prefix})' if prefix else ''}", labels),
-        y=_axis(f"% of the median of {whose.name}", by_key),
+        y=_axis(f"% of the median of {whose.name}{_BETTER[metrics[0].better]}", by_key),
         alt=f"{title}: {len(values)} values, from {cells.fixed(min(values), 1)} to "
         f"{cells.fixed(max(values), 1)} %.",
         series=series,

@@ -38,7 +38,7 @@ class DifferingCondition(Struct, frozen=True):
 class ComparedSet(Struct, frozen=True, kw_only=True):
     """A key value of a set: of each warm and each cold run, and over all warm ones.
 
-    What no warm run has is None. So are the last six of the base and of a set that is not compared; a chance
+    What no warm run has is None. So are the last seven of the base and of what is not compared; a chance
     also where nothing can be said of it. ``states`` say of each warm value why it is one of its kind.
     ``expanded_uncertainty`` is that of the median; None where its run states none, and so is ``e_n`` then.
     """
@@ -53,9 +53,10 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
     expanded_uncertainty: float | None
     rse_pct: float | None
     quality: Quality | None
-    delta_pct: float | None
+    ratio: float | None
+    delta_pct: float | None = None
     e_n: float | None
-    outcome: ComparisonOutcome | None
+    outcome: ComparisonOutcome | None = None
     chance_pct: float | None
     corrected_chance_pct: float | None
     statement: str
@@ -64,7 +65,9 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
     def of(cls, one: SetValue) -> Self:
         """A set's values and statement, as its column in the pages has them."""
         runs, compared = one.runs, one.comparison
-        return cls(
+        return filled(
+            cls,
+            compared,
             name=one.contender.name,
             warm=tuple(value.value for value in one.warm),
             cold=tuple(value.value for value in one.cold),
@@ -75,9 +78,8 @@ class ComparedSet(Struct, frozen=True, kw_only=True):
             rse_pct=runs.rse_pct if runs else None,
             quality=runs.quality if runs else None,
             expanded_uncertainty=one.median.expanded_uncertainty if one.median else None,
-            delta_pct=compared.delta_pct if compared else None,
+            ratio=one.ratio,
             e_n=one.e_n,
-            outcome=compared.outcome if compared else None,
             chance_pct=_percent(compared.chance if compared else None),
             corrected_chance_pct=_percent(compared.corrected_chance if compared else None),
             statement=statement(one),
@@ -106,18 +108,15 @@ class SpreadFigures(Struct, frozen=True, kw_only=True):
     def of(cls, one: Spread) -> Self:
         """A spread, as its row in the pages has it."""
         low, high = one.ends
-        return cls(
+        return filled(
+            cls,
+            one,
             drives=len(one.names),
-            mean=one.mean,
-            standard_deviation=one.standard_deviation,
             min=low.value,
             max=high.value,
-            farthest=one.farthest,
-            off_pct=one.off_pct,
             g=one.grubbs.statistic if one.grubbs else None,
             chance_pct=_percent(one.grubbs.chance if one.grubbs else None),
             corrected_chance_pct=_percent(one.corrected_chance),
-            lies_out=one.lies_out,
         )
 
 

@@ -61,7 +61,7 @@ def test_it_is_written_as_page_print_and_data(
     assert (tmp_path / "comparison.pdf").read_bytes().startswith(b"%PDF")
     report = json.loads((tmp_path / "comparison.json").read_text())
     kinds = {block["kind"] for one in report["front"] for block in one["blocks"] if block["type"] == "figure"}
-    assert kinds == {"strip", "lines"}
+    assert kinds == {"bars", "strip", "lines"}
     (csv,) = tmp_path.glob("**/compare-lat-sets.csv")
     assert csv.read_text().startswith("# SHORTENED RUN, SIMULATED")
 

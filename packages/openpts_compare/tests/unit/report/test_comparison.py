@@ -1,5 +1,6 @@
 """Runs beside each other: who stands with whom, what differs, what is said of it."""
 
+from io import StringIO
 from typing import Any
 
 import msgspec
@@ -15,11 +16,12 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import BiosSetting, Fact, Purpose, Scenario
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Stimulus
+from openpts_compare.cli.compare import print_comparison
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.conditions import conditions_of
 from openpts_compare.compare.contenders import NamedRun, RunComparison, compare_runs, read_entries
 from openpts_compare.compare.figures import comparison_document
-from openpts_pages.model import Report, Table, Verdict
+from openpts_pages.model import Figure, Report, Table, Verdict
 from openpts_pages.plots.svg import draw_figures
 from openpts_practice.rows.profiles import BENCHMARKS
 from tests.support.drawn_texts import outside, overlapping, text_boxes
@@ -147,6 +149,51 @@ def test_a_single_run_says_nothing_about_spread(run, golden) -> None:
     assert found["statement"] == "one run: no statement about spread; Steady State not reached"
     answer, *_ = sentences(build_comparison(compared(run, at(with_facts(run, **OTHER), 2))), "info")
     assert answer == golden
+
+
+def test_a_ratio_is_candidate_over_base_also_where_less_is_better(monkeypatch, golden) -> None:
+    """Of one run each: the difference, then that nothing can be said of chance; the screen is a matrix."""
+    base = made_up_run("lat", rate=lambda *_: 1000)
+    other = with_facts(made_up_run("lat", rate=lambda *_: 20_000), **OTHER)
+    comparison = compared(base, other)
+    report = build_comparison(comparison)
+    answer, *_ = sentences(report, "info")
+    assert "takes 0.0500 x the time" in answer
+    assert answer.endswith("; nothing can be said of chance: make 2 more runs of each.")
+    assert "%" not in answer
+    stream = StringIO()
+    monkeypatch.setenv("COLUMNS", "80")
+    print_comparison(stream, report, comparison)
+    shown = stream.getvalue()
+    assert max(map(len, shown.splitlines())) <= 80
+    assert shown.count("no statement about spread") == 1
+    assert shown == golden
+    metric = sets_of(comparison, "RND 4 KiB RW0, ART")["Candidate X"]
+    assert metric["ratio"] == pytest.approx(0.05, rel=1e-3)
+
+
+def test_bars_with_the_range_of_the_runs_are_on_the_first_page_and_their_axis_says_what_is_better(
+    run,
+) -> None:
+    other = with_facts(run, **OTHER)
+    runs = [at(run, share) for share in (1, 1.1, 0.9)] + [at(other, share) for share in (2, 2.1, 1.9)]
+    report = build_comparison(compared(*runs))
+    bars = [block for block in report.front[0].blocks if isinstance(block, Figure)]
+    assert [figure.y.title for figure in bars] == ["IOPS, more is better"] * len(bars)
+    table = report.tables()[bars[0].table_id]
+    assert [row.head.text for row in table.rows] == [*bars[0].x.labels]
+    for row in table.rows:
+        median, low, high = (cell.value for cell in row.cells)
+        assert low < median < high
+    first = next(place for place, block in enumerate(report.front[0].blocks) if isinstance(block, Table))
+    assert report.front[0].blocks.index(bars[-1]) < first
+    dots = next(figure for figure in report.figures() if figure.kind == "strip")
+    assert dots.y.title.endswith("more is better")
+
+
+def test_one_drive_with_a_run_of_each_of_two_tests_is_no_comparison() -> None:
+    with pytest.raises(UsageError, match=r"no test was run twice \(.* has (iops, lat|lat, iops)\)"):
+        compared(made_up_run("iops"), made_up_run("lat"))
 
 
 def test_a_cold_run_stands_apart(run) -> None:

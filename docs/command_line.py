@@ -5,11 +5,12 @@ from pathlib import Path
 import click
 
 from openpts.cli.main import cli
+from openpts.cli.options import EVERY_OPTION
 
 HEAD = """\
 # Command line
 
-This page is the output of `--help` of every command.
+This page is the output of `--help` of every command, and of `--help-all` where a command has one.
 
 `openpts` alone shows what to try first and ends with 0. A group alone, such as `openpts run`, prints its
 help on standard output and the missing command on standard error, and ends with 2, so that a script
@@ -39,6 +40,7 @@ def sections(command: click.Command, context: click.Context) -> list[str]:
 def main() -> None:
     """Write the page."""
     context = click.Context(cli, info_name="openpts", terminal_width=100)
+    context.meta[EVERY_OPTION] = True
     page = "\n".join([HEAD, *sections(cli, context)])
     Path(__file__).with_name("command-line.md").write_text(page, encoding="utf-8")
 

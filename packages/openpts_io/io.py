@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from openpts.cli.options import flag, group, with_options
+from openpts.cli.options import OUTPUT, UsualFirst, flag, group, with_options
 from openpts.device.nearby_cpus import NUMA
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError, failing_as
 from openpts.output_files import refuse_run_folder
@@ -24,22 +24,21 @@ if TYPE_CHECKING:
     from openpts_io.measure import MeasurementEvent, MeasurementListener, MeasurementRequest
 
 
-@click.command()
+@click.command(cls=UsualFirst)
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @with_options
 def io(
     targets: tuple[str, ...],
     *,
     args: IoArgs = group(IoArgs),
-    as_json: bool = flag("Print one JSON object; the log goes to stderr.", name="--json"),
+    as_json: bool = flag("Print one JSON object; the log is on stderr.", name="--json", usual=OUTPUT),
 ) -> int:
     """Measure one stimulus, or the jobs of a fio job file, with every I/O timed. Only reads by default.
 
-    TARGET is a drive such as /dev/nvme0n1, a file as file:PATH, or a simulated drive, new each time, as
-    sim:PRESET?capacity=SIZE&scale=N&seed=N; several are measured at the same time. Reading needs no consent
-    and changes nothing on the target. A --mix with writes, or trims, DESTROY DATA: existing data needs the
-    same consent as a test, and file:PATH?size=SIZE creates a new scratch file. The first stop rule that
-    applies ends the measurement.
+    TARGET is a drive (/dev/nvme0n1), a file (file:PATH), or a new simulated drive
+    (sim:PRESET?capacity=SIZE&scale=N&seed=N). Several are measured at once. Reading needs no consent.
+    Writes and trims DESTROY DATA: existing data needs the same consent as a test. file:PATH?size=SIZE creates
+    a scratch file. The first stop rule that applies ends the measurement.
     """
     from openpts_io.io_result import MeasurementResults, following  # noqa: PLC0415 help needs nothing that measures
 

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 from msgspec import UNSET, UnsetType
 
-from openpts.cli.options import FILE, FOLDER, FiniteRange, flag, group, option
+from openpts.cli.options import FILE, FOLDER, HOW_LONG, SAFETY, WHAT, FiniteRange, flag, group, option
 from openpts.device.ata_identify import serial_number
 from openpts.device.block_device import BlockDevice
 from openpts.device.nearby_cpus import NUMA, pinned_cpus
@@ -69,12 +69,13 @@ class LoadArgs:
 
     bs: tuple[BlockSize, ...] = option(
         "SIZES",
-        "Transfer size (4k is 4 KiB), or up to 64 with weights: 4k:67,8k:33.",
+        "Transfer size, or up to 64 with weights: 4k:67,8k:33.",
         words.block_sizes,
         default="4k",
+        usual=WHAT,
     )
     mix: tuple[int, int] | None = option(
-        "R/W", "Per cent of reads and writes. [default: 100/0]", words.read_write_mix
+        "R/W", "Per cent of reads and writes; 100/0.", words.read_write_mix, usual=WHAT
     )
     trim: int | None = option("N", "Weight of trims beside that of --mix, which is 100.", _WEIGHT)
     flush: int | None = option("N", "Weight of cache flushes beside --mix.", _WEIGHT)
@@ -82,15 +83,17 @@ class LoadArgs:
     ops: OperationWeights | None = option(
         "WEIGHTS", "All operations at once: read=70,write=20,trim=5,flush=5.", words.operations
     )
-    tc: int = option("--tc --numjobs N", "Thread count.", click.IntRange(1, 1024), default=1)
-    qd: int = option("--qd --iodepth N", "Queue depth of each thread.", click.IntRange(1, 4096), default=32)
+    tc: int = option("--tc --numjobs N", "Thread count.", click.IntRange(1, 1024), default=1, usual=WHAT)
+    qd: int = option(
+        "--qd --iodepth N", "Queue depth of each thread.", click.IntRange(1, 4096), default=32, usual=WHAT
+    )
     rw: str | None = option(
         "", "Operations and order as fio names them, for --mix.", click.Choice(list(ORDERS))
     )
     rwmixread: int | None = option("PCT", "Per cent of reads of --rw randrw.", _PERCENT)
     bssplit: str | None = option("SIZES", "Transfer sizes as fio writes them: 4k/67:8k/33.")
     pattern: str | None = option(
-        "", "Order of accesses. [default: random]", click.Choice(["random", "sequential"])
+        "", "Order of accesses; random.", click.Choice(["random", "sequential"]), usual=WHAT
     )
     random_pct: int | None = option(
         "PCT", "Per cent of random accesses; the others continue sequentially.", _PERCENT
@@ -116,7 +119,9 @@ class LoadArgs:
     stride: int | None = option(
         "SIZE", "Distance from one sequential access to the next.", transfer_size_bytes
     )
-    rate: FixedRate | None = option("IOPS", "Fixed rate, all threads together (open loop).", words.fixed_rate)
+    rate: FixedRate | None = option(
+        "IOPS", "Fixed rate of all threads (open loop).", words.fixed_rate, usual=WHAT
+    )
     poisson: Poisson | None = option(
         "IOPS", "Poisson arrivals with this mean rate (open loop).", words.poisson
     )
@@ -137,15 +142,16 @@ class LoadArgs:
     )
     seconds: float | None = option(
         "SECONDS",
-        f"Stop after this time. [default: {_DEFAULT_SECONDS:g}, if nothing else stops]",
+        f"Stop after this time; {_DEFAULT_SECONDS:g}, unless others stop.",
         FiniteRange(0, 10**9, min_open=True),
+        usual=HOW_LONG,
     )
     runtime: str | None = option("TIME", "The same as fio writes it: 90, 10m, 2h.")
     amount: int | None = option(
-        "--bytes SIZE", "Stop after this amount of data, such as 16GiB.", amount_bytes
+        "--bytes SIZE", "Stop after this much data, such as 16GiB.", amount_bytes, usual=HOW_LONG
     )
     fills: float | None = option(
-        "N", "Stop after this many times the capacity.", FiniteRange(0, 10**6, min_open=True)
+        "N", "Stop after this many times the capacity.", FiniteRange(0, 10**6, min_open=True), usual=HOW_LONG
     )
     ios: int | None = option("N", "Stop after this many I/Os.", click.IntRange(1, 2**63 - 1))
     until_steady: str | None = option(
@@ -321,17 +327,13 @@ class ConsentArgs:
     """The consent to lose what is on any of the targets."""
 
     serials: tuple[str, ...] = option(
-        "--confirm-serial SERIAL",
-        "To write: confirm a drive by its serial number; once for each drive.",
-        multiple=True,
+        "--confirm-serial SERIAL", "Confirm a drive's serial number, to write.", multiple=True, usual=SAFETY
     )
     device_paths: tuple[str, ...] = option(
-        "--confirm-device-path PATH",
-        "To write: confirm a device without a serial number by its path.",
-        multiple=True,
+        "--confirm-device-path PATH", "Confirm a device without a serial number by its path.", multiple=True
     )
-    erase_signatures: bool = flag("To write: overwrite partition tables and file systems found.")
-    overwrite_file: bool = flag("To write: overwrite a file that openpts did not create.")
+    erase_signatures: bool = flag("Overwrite partition tables and file systems.", usual=SAFETY)
+    overwrite_file: bool = flag("Overwrite a file that openpts did not create.", usual=SAFETY)
 
     def for_target(self, target: str, roots: SystemRoots) -> Consent:
         """The words for one target; the guard compares them with the drive that it opens.

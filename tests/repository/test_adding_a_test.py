@@ -68,7 +68,7 @@ def test_a_test_is_one_folder_and_an_entry_point() -> None:
 
 
 def test_its_options_and_its_plan_follow_from_its_conditions(tree) -> None:
-    assert "--alignments SIZE,..." in openpts(tree, "run", "alignment", "--help")
+    assert "--alignments SIZE,..." in openpts(tree, "run", "alignment", "--help-all")
     assert "Read Latency by Alignment" in openpts(tree, "plan", "alignment", "sim:mlc?capacity=2GB")
 
 

@@ -25,6 +25,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli.commands_on_demand import example_of
 from openpts.cli.main import cli, main
+from openpts.cli.options import UsualFirst
 from openpts_contents import LISTING
 from tests.support.command_tree import all_commands
 from tests.support.machine import lacking
@@ -86,16 +87,21 @@ def entries(text: str) -> list[str]:
 
 def without_what_iops_has(words: tuple[str, ...], text: str) -> str:
     """A page of a test but for the options that the page of IOPS shows in the same words."""
-    known = set(entries(seen(words[0], "iops", "--help")[0]))
+    known = set(entries(seen(words[0], "iops", "--help-all")[0]))
     others = [entry for entry in entries(text) if entry not in known]
     head, _, _ = text.partition("\nOptions:\n")
     return f"{head}\nOptions beside those of {words[0]} iops:\n{''.join(others)}"
 
 
 def help_of(words: tuple[str, ...]) -> str:
-    text, _ = seen(*words, "--help")
-    is_like_iops = len(words) == 2 and words[0] in GROUPS_OF_TESTS and words[1] != "iops"
-    return as_typed(*words, "--help", only=without_what_iops_has(words, text) if is_like_iops else None)
+    if len(words) == 2 and words[0] in GROUPS_OF_TESTS and words[1] != "iops":
+        text, _ = seen(*words, "--help-all")
+        return as_typed(*words, "--help-all", only=without_what_iops_has(words, text))
+    return "\n".join(as_typed(*words, one) for one in help_options(words))
+
+
+def help_options(words: tuple[str, ...]) -> tuple[str, ...]:
+    return ("--help", "--help-all") if isinstance(TREE[words], UsualFirst) else ("--help",)
 
 
 def first_contact(words: tuple[str, ...]) -> Iterator[str]:
@@ -121,14 +127,31 @@ def test_what_is_seen_at_80_columns(top, transcript) -> None:
 
 @BY_TOP
 def test_every_command_has_a_page_that_fits(top) -> None:
-    for words in below(top):
-        page, code = seen(*words, "--help")
+    for words, asked in [(each, asked) for each in below(top) for asked in help_options(each)]:
+        page, code = seen(*words, asked)
         lines = page.splitlines()
         assert (code, lines[0].startswith(" ".join(["Usage: openpts", *words]))) == (0, True)
         assert not [line for line in lines if len(line) > 80 or line != line.rstrip()], words
         assert " RANGE" not in page, "click's name of a type says nothing of what is counted"
         cut = [line for line in lines[1:] if line.endswith("...") and not line.startswith("  --")]
         assert not cut, "the summary of a command is cut"
+
+
+def test_the_help_of_a_run_is_one_screen_and_a_group_for_each_question() -> None:
+    pages = {
+        words: seen(*words, "--help")[0] for words, found in TREE.items() if isinstance(found, UsualFirst)
+    }
+    assert {("run", "iops"), ("run", "all"), ("io",), ("plan", "lat")} <= set(pages)
+    for words, page in pages.items():
+        lines = page.splitlines()
+        shown = [line for line in lines if line.startswith("  -")]
+        heads = [line for line in lines if line in {"What:", "How long:", "Safety:", "Output:"}]
+        assert (len(lines) <= 45, len(shown) <= 15, len(heads) in {3, 4}) == (True, True, True), words
+        every, _ = seen(*words, "--help-all")
+        options = {one for one in TREE[words].params if isinstance(one, click.Option) and not one.hidden}
+        assert not [
+            one.opts for one in options if not re.search(rf"^  .*{one.opts[-1]}\b", every, re.MULTILINE)
+        ]
 
 
 @pytest.mark.parametrize("words", [words for words, found in TREE.items() if isinstance(found, click.Group)])

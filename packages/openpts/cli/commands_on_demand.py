@@ -98,10 +98,9 @@ class OnDemand(InOrder):
 def of_tests(
     make: "Callable[[Procedure], click.Command]",
     names: Iterable[str],
-    summary: str = "{0.title} test ({0.source}).",
     others: "Mapping[str, CommandPlace] | None" = None,
 ) -> CommandsOnDemand:
-    """A command for each test, and others; ``summary`` is the form of what it does in a few words."""
+    """A command for each test, with the question that it answers; and others."""
     from openpts.procedures.registry import PROCEDURES  # noqa: PLC0415 the first page names no test
 
     def command(name: str) -> click.Command:
@@ -110,7 +109,7 @@ def of_tests(
     def summary_of(name: str) -> str:
         offer = PROCEDURES.plugged_in.get(name)
         if offer is None or offer.package.is_own:
-            return summary.format(PROCEDURES[name])
+            return PROCEDURES[name].summary
         return offer.summary
 
     places = {name: CommandPlace(partial(command, name), partial(summary_of, name)) for name in names}

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from openpts.cli.commands_on_demand import Decorator, together
-from openpts.cli.options import PATH, flag, group, option
+from openpts.cli.options import PATH, SAFETY, flag, group, option
 from openpts.errors import UsageError
 from openpts.vocabulary.purge import Consent
 
@@ -18,17 +18,21 @@ CONFIRM_NAMESPACE: Final = option(
 )
 """For commands that purge."""
 
-_SERIAL_HELP: Final = "Confirm the drive by its serial number"
+_SERIAL_HELP: Final = "Confirm the drive by its serial number."
 _PATH_HELP: Final = "Confirm the device by its path, if its serial number is missing or not unique"
-_ERASE: Final = flag("Erase partition tables and file systems found.", name="--erase-signatures")
-_OVERWRITE: Final = flag("Overwrite a file that openpts did not create.", name="--overwrite-file")
+_ERASE: Final = flag(
+    "Erase partition tables and file systems found.", name="--erase-signatures", usual=SAFETY
+)
+_OVERWRITE: Final = flag(
+    "Overwrite a file that openpts did not create.", name="--overwrite-file", usual=SAFETY
+)
 
 
 @dataclass(frozen=True, slots=True)
 class ConsentOfOne(Consent):
     """The consent of a command on one target."""
 
-    confirm_serial: str | None = option("SERIAL", f"{_SERIAL_HELP}.")
+    confirm_serial: str | None = option("SERIAL", _SERIAL_HELP, usual=SAFETY)
     confirm_device_path: str | None = option("PATH", f"{_PATH_HELP}.")
     erase_signatures: bool = _ERASE
     overwrite_file: bool = _OVERWRITE
@@ -39,10 +43,7 @@ CONSENT_OPTIONS: Final[tuple[Decorator, ...]] = (group(ConsentOfOne),)
 
 _SEVERAL: Final = {
     "confirm_serials": option(
-        "--confirm-serial SERIAL",
-        f"{_SERIAL_HELP}; repeat for each of several.",
-        name="confirm_serials",
-        multiple=True,
+        "--confirm-serial SERIAL", _SERIAL_HELP, name="confirm_serials", multiple=True, usual=SAFETY
     ),
     "confirm_device_paths": option(
         "--confirm-device-path PATH",

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import click
 
 from openpts.cli.commands_on_demand import Decorator, together
-from openpts.cli.options import flag
+from openpts.cli.options import OUTPUT, flag
 from openpts.cli.standard_streams import LastingOutput
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.output_files import refuse_run_folder
@@ -106,13 +106,9 @@ def _option(name: str, offer: Offer | None) -> Decorator:
 
 
 OUTPUT_OPTIONS: Final[Decorator] = together(
-    flag("Measure without making a report; see `openpts report`.", name="--no-report"),
-    flag("Print one JSON object; the log goes to stderr.", name="--json as_json"),
-    flag(
-        "Go on without this terminal: return when the run has begun, which `openpts attach RUN` shows and, "
-        "with --stop, ends.",
-        name="--detach",
-    ),
+    flag("Make no report; see `openpts report`.", name="--no-report", usual=OUTPUT),
+    flag("Print one JSON object; the log goes to stderr.", name="--json as_json", usual=OUTPUT),
+    flag("Return when it has begun; see `openpts attach`.", name="--detach", usual=OUTPUT),
     *(_option(name, offer) for name, offer in _offered().items()),
     _with_outputs,
 )

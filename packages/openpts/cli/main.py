@@ -58,7 +58,7 @@ def _fail_for_words(error: click.ClickException, *, as_json: bool) -> NoReturn:
             reason = f"{_unknown_word(error, context)} `{context.command_path} --help` lists all."
             hints = () if error.possibilities else _how_to_call(context)
         case click.NoSuchOption(ctx=click.Context() as context):
-            reason = f"{_unknown_option(error, context)} `{context.command_path} --help` lists all."
+            reason = f"{_unknown_option(error, context)} `{context.command_path} {_help(context)}` lists all."
             hints = () if error.possibilities else _how_to_call(context)
         case click.MissingParameter(ctx=click.Context() as context):
             hints = _how_to_call(context)
@@ -68,6 +68,13 @@ def _fail_for_words(error: click.ClickException, *, as_json: bool) -> NoReturn:
         case click.UsageError(ctx=click.Context() as context):
             hints = _how_to_call(context)
     _fail(reason, exit_code=_USAGE_EXIT_CODE, as_json=as_json, hints=hints)
+
+
+def _help(context: click.Context) -> str:
+    """The option that lists all options of the command."""
+    return next(
+        (name for one in context.command.params for name in one.opts if name == "--help-all"), "--help"
+    )
 
 
 def _unknown_word(error: click.NoSuchCommand, context: click.Context) -> str:

@@ -50,6 +50,77 @@ class _ReadText(click.ParamType[Any]):
         return self._read(param.opts[0], value) if isinstance(value, str) and param else value
 
 
+WHAT: Final = "What"
+HOW_LONG: Final = "How long"
+SAFETY: Final = "Safety"
+OUTPUT: Final = "Output"
+_SECTIONS: Final = (WHAT, HOW_LONG, SAFETY, OUTPUT)
+EVERY_OPTION: Final = "openpts.cli.options.every_option"
+"""In the meta of a context: whether its help has all options."""
+
+
+class UsualOption(click.Option):
+    """An option that most runs need: the help has it in this section."""
+
+    def __init__(self, *names: Any, section: str, **settings: Any) -> None:
+        super().__init__(*names, **settings)
+        self.section = section
+
+
+def in_section(section: str) -> dict[str, Any]:
+    """The settings of an option that the help has in this section; none for one of ``--help-all`` alone."""
+    return {"cls": UsualOption, "section": section} if section else {}
+
+
+class UsualFirst(click.Command):
+    """Its help has the usual options only; ``--help-all`` has all, and the text behind a form feed."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        count = sum(isinstance(one, click.Option) and not one.hidden for one in self.params)
+        self.params.append(
+            UsualOption(
+                ["--help-all"],
+                section=OUTPUT,
+                is_flag=True,
+                is_eager=True,
+                expose_value=False,
+                callback=_show_every_option,
+                help=f"Show all {count + 2} options.",
+            )
+        )
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """With what is behind a form feed where all is asked for."""
+        super().format_help_text(ctx, formatter)
+        details = inspect.cleandoc(self.help or "").partition("\f")[2]
+        if ctx.meta.get(EVERY_OPTION) and details:
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(details)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The usual ones by their sections, all in one column."""
+        if ctx.meta.get(EVERY_OPTION):
+            super().format_options(ctx, formatter)
+            return
+        usual = [one for one in self.params if isinstance(one, UsualOption)]
+        records = [(one.section, one.get_help_record(ctx) or ("", "")) for one in usual]
+        width = max(len(names) for _, (names, _) in records)
+        for section in _SECTIONS:
+            rows = [(f"{names:{width}}", text) for of, (names, text) in records if of == section]
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows)
+
+
+def _show_every_option(context: click.Context, _option: click.Parameter, value: bool) -> None:
+    if value:
+        context.meta[EVERY_OPTION] = True
+        click.echo(context.get_help())
+        context.exit()
+
+
 @dataclass(frozen=True, slots=True)
 class _Parameter:
     """One option or argument, named as what takes it unless it has names; with all of them, a decorator."""
@@ -91,23 +162,26 @@ class _Group(Struct, frozen=True):
         return self.kind(**{name: one.value(name, named) for name, one in self._own().items()})
 
 
-def option(form: str, text: str, kind: Any = None, *, name: str = "", **settings: Any) -> Any:
+def option(
+    form: str, text: str, kind: Any = None, *, name: str = "", usual: str = "", **settings: Any
+) -> Any:
     """An option with its help and its type, which may be what reads its text.
 
     ``form`` has what stands for the value, behind the option's names where they aren't that of what takes it:
-    ``SIZE``, or ``--bytes SIZE``. One that is a decorator, too, says what takes it (``name``).
+    ``SIZE``, or ``--bytes SIZE``. One that is a decorator, too, says what takes it (``name``). ``usual`` is
+    the section of the help that has it; one without is for ``--help-all``.
     """
     names = [word for word in form.split() if word.startswith("-")]
     metavar = form.removeprefix(" ".join(names)).strip() or None
     kind = _ReadText(kind) if isinstance(kind, FunctionType) else kind
     shown = {"show_default": True} if "default" in settings else {}
-    every = {"help": text, "type": kind, "metavar": metavar, **shown, **settings}
+    every = {"help": text, "type": kind, "metavar": metavar, **shown, **settings, **in_section(usual)}
     return _Parameter(click.option, (*names, *name.split()), every)
 
 
-def flag(text: str, *, name: str = "") -> Any:
+def flag(text: str, *, name: str = "", usual: str = "") -> Any:
     """An option without a value; all its names in one text."""
-    return _Parameter(click.option, tuple(name.split()), {"help": text, "is_flag": True})
+    return _Parameter(click.option, tuple(name.split()), {"help": text, "is_flag": True, **in_section(usual)})
 
 
 def listing_option(text: str, *, name: str) -> Any:

@@ -9,7 +9,7 @@ import click
 from msgspec import Struct
 
 from openpts.cli.commands_on_demand import Decorator, OnDemand, of_group, of_tests, together
-from openpts.cli.options import EnduranceBytes, FiniteRange, flag, listing_option, option
+from openpts.cli.options import OUTPUT, WHAT, EnduranceBytes, FiniteRange, flag, listing_option, option
 from openpts.cli.procedure_options import PassthroughArgs, choices_of, options_of, targets_of
 from openpts.cli.several import several
 from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
@@ -24,17 +24,17 @@ _above_zero = FiniteRange(min=0, min_open=True)
 
 _PURGE_OPTION = option("--purge METHOD", "Plan with this purge, as `openpts run` would do it.")
 
-_STEPS_OPTION: Decorator = flag("Print every step in its order, too.", name="--steps")
+_STEPS_OPTION: Decorator = flag("Print every step in its order, too.", name="--steps", usual=OUTPUT)
 
 PLAN_OPTIONS = together(
-    option("--capacity SIZE", "User capacity instead of a target, such as 1.92TB."),
-    option("--tbw", "Rated endurance, such as 1.2PB; a number alone is in TB.", EnduranceBytes()),
+    option("--capacity SIZE", "User capacity instead of a target, such as 1.92TB.", usual=WHAT),
+    option("--tbw", "Rated endurance, such as 1.2PB; a number alone is in TB.", EnduranceBytes(), usual=WHAT),
     option("--read-iops IOPS", "Assumed maximum of random read IOPS.", _above_zero),
     option("--write-iops IOPS", "Assumed maximum of random write IOPS.", _above_zero),
     option("--read-rate MB/s", "Assumed maximum read throughput.", _above_zero),
     option("--write-rate MB/s", "Assumed maximum write throughput.", _above_zero),
     option("--latency-us US", "Assumed time of a single I/O.", _above_zero),
-    flag("Print one JSON object, steps included.", name="--json as_json"),
+    flag("Print one JSON object, steps included.", name="--json as_json", usual=OUTPUT),
 )
 
 
@@ -83,7 +83,7 @@ class PlanList(Document, frozen=True, kw_only=True, tag="openpts.plans/1"):
 @click.group(
     "plan",
     cls=OnDemand,
-    commands=of_tests(_command, PROCEDURES, "Plan the {0.title} test ({0.source}).", of_group("plan")),
+    commands=of_tests(_command, PROCEDURES, of_group("plan")),
     subcommand_metavar="TEST [ARGS]...",
     invoke_without_command=True,
     no_args_is_help=True,

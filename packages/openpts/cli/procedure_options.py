@@ -12,11 +12,15 @@ from msgspec.structs import replace
 
 from openpts.cli.options import (
     FOLDER,
+    HOW_LONG,
     PATH,
+    WHAT,
     FiniteRange,
     Percent,
+    UsualFirst,
     WithBaseline,
     flag,
+    in_section,
     option,
     rate_as_printed,
 )
@@ -56,7 +60,7 @@ def parameter_options(
     return [_option(test, parameter) for parameter in parameters if not parameter.is_rest]
 
 
-class PassthroughArgs(WithBaseline):
+class PassthroughArgs(UsualFirst, WithBaseline):
     """A command whose words behind ``--`` are the value of one parameter, such as a program to run.
 
     Nothing before ``--`` is one of them, so that an option of that program is never taken for one of ours.
@@ -193,8 +197,8 @@ def _option(test: Procedure, parameter: Field) -> Callable[[Any], Any]:
             type_ = click.Choice(sorted(str(word) for word in values))
         case _:
             type_ = Values(parameter, kind)
-    metavar, hidden = parameter.value.metavar, parameter.rare
-    return click.option(*declarations, type=type_, metavar=metavar, help=help_text, hidden=hidden)
+    shown = {"metavar": parameter.value.metavar, "hidden": parameter.rare, **in_section(parameter.section)}
+    return click.option(*declarations, type=type_, help=help_text, **shown)
 
 
 def _kind(parameter: Field) -> inspect.Type:
@@ -257,15 +261,16 @@ CLASS_OPTION = option(
     RUN_SETTINGS["drive_class"].text,
     click.Choice([drive_class.value for drive_class in DriveClass]),
     name="drive_class",
+    usual=WHAT,
 )
 PLAN_OPTION = option(
     "--plan NAME|FILE",
-    "Plan that ships (`openpts plan --list`), or TOML or YAML file with any of these, and those that are "
-    "rarely set; options override it. See `openpts plan --schema`.",
+    "Take settings from a plan of `openpts plan --list`, or from a file; options override it.",
     PATH,
     name="plan_path",
+    usual=WHAT,
 )
-QUICK_OPTION = flag(RUN_SETTINGS["quick"].text, name="--quick")
+QUICK_OPTION = flag(RUN_SETTINGS["quick"].text, name="--quick", usual=HOW_LONG)
 LIKE_OPTION = option(
     "--like RUN",
     "Take the conditions and the seed of the run in this folder; options override them.",
@@ -275,20 +280,24 @@ LIKE_OPTION = option(
 SEED_OPTION = option("--seed N", RUN_SETTINGS["seed"].text, click.IntRange(0, 2**63 - 1))
 
 _TARGET: Final = """
-    TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a
-    simulated drive: sim:PRESET, with ?capacity=SIZE&scale=N&seed=N to override its own. PRESET is the
-    name of one that ships or the path of a TOML file. Several TARGETs are tested at once, each in a run of
-    its own.
+    TARGET is a drive (/dev/nvme0n1), a simulated drive (sim:enterprise-tlc), or a scratch file
+    (file:PATH?size=SIZE).
 """
-_OPTIONS: Final = """
-    Options name the specification's value behind a semicolon. Whatever differs from it is listed in the
-    report.
+_DETAILS: Final = """
+    A scratch file is created. A simulated drive is sim:PRESET, with ?capacity=SIZE&scale=N&seed=N for values
+    of its own. PRESET is the name of one that ships, or the path of a TOML file. With --quick, elements on a
+    simulated drive stay as long as its scale needs. Several TARGETs are tested at once, each in a run of its
+    own; repeat --confirm-serial for each drive.
+
+    The text of an option ends with the value of the specification, behind a semicolon. The report lists each
+    value that differs.
 """
 
 
 def help_of(test: Procedure) -> str:
     """The help of `openpts run TEST`."""
-    return f"{test.title} test ({test.source}). {test.purpose}{test.target_help or _TARGET}{_OPTIONS}"
+    usual = f"{test.title} test ({test.source}). {test.purpose}{test.target_help or _TARGET}"
+    return f"{usual.rstrip()}\f{_DETAILS}"
 
 
 def options_of(test: Procedure) -> list[Callable[[Any], Any]]:

@@ -1,5 +1,6 @@
 """`openpts run`: carry out a test on a target."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from msgspec.structs import replace
 
-from openpts.cli.commands_on_demand import Decorator, OnDemand, of_group, of_tests, together
+from openpts.cli.commands_on_demand import Decorator, OnDemand, example_of, of_group, of_tests, together
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS_OF_SEVERAL, consent_of, popped
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.options import FOLDER, FiniteRange, listing_option, option
@@ -78,10 +79,20 @@ def judge_options(conditions: type[Conditions] | None = None) -> tuple[Decorator
     return options
 
 
+_SIMULATED: Final = re.compile(r'"?sim:\S+')
+
+
+def _examples_of(test: Procedure) -> str:
+    """On a simulated drive if the test has an example of one, and on a drive."""
+    simulated = example_of(f"openpts run {test.name}")
+    real = _SIMULATED.sub("/dev/nvme0n1 --confirm-serial S3R1AL", simulated)
+    return "\n".join(["\b", "Examples:", *(f"  {one}" for one in dict.fromkeys((simulated, real)))])
+
+
 def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
-    @click.command(test.name, cls=PassthroughArgs, test=test, help=help_of(test))
+    @click.command(test.name, cls=PassthroughArgs, test=test, help=help_of(test), epilog=_examples_of(test))
     @together(*options_of(test))
     @click.argument("targets", metavar="TARGET...", nargs=-1)
     @together(*([PURGE_OPTION] if test.purges else []))
@@ -140,7 +151,7 @@ def _command(test: Procedure) -> click.Command:
 
 @click.group(
     cls=OnDemand,
-    commands=of_tests(_command, PROCEDURES, others=of_group("run")),
+    commands=of_tests(_command, PROCEDURES, of_group("run")),
     subcommand_metavar="TEST [ARGS]...",
 )
 def run() -> None:

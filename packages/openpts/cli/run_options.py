@@ -10,7 +10,7 @@ import click
 
 from openpts.cli.commands_on_demand import Decorator, together
 from openpts.cli.live_outputs import OUTPUT_OPTIONS
-from openpts.cli.options import FILE, PATH, FiniteRange, flag, group, option
+from openpts.cli.options import FILE, OUTPUT, PATH, SAFETY, FiniteRange, flag, group, option
 from openpts.device.nearby_cpus import NUMA
 from openpts.engine.options import IoPath
 from openpts.errors import UsageError
@@ -63,7 +63,7 @@ def telemetry_period_s(option_name: str, text: str) -> float | None:
     return period_s
 
 
-PURGE_OPTION: Final[Decorator] = option("--purge METHOD", RUN_SETTINGS["purge"].text)
+PURGE_OPTION: Final[Decorator] = option("--purge METHOD", RUN_SETTINGS["purge"].text, usual=SAFETY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class RunArgs:
         "watts per line. No shell.",
     )
     describe: Path | None = option("FILE", RUN_SETTINGS["describe"].text, FILE)
-    out: Path | None = option("", "Run folder; must be new or empty.", PATH)
+    out: Path | None = option("", "Run folder; must be new or empty.", PATH, usual=OUTPUT)
     operator: str | None = option("", RUN_SETTINGS["operator"].text)
     auditor: str | None = option("", RUN_SETTINGS["auditor"].text)
     sponsor: str | None = option("", RUN_SETTINGS["sponsor"].text)

@@ -168,10 +168,10 @@ class Conditions(Struct, frozen=True, kw_only=True):
         float,
         Field(
             "Time scale",
-            "Share of all durations and repetitions to run, such as 1/60; amounts of data and values given "
-            "separately stay.",
+            "Share of all durations and repetitions, such as 1/60; amounts of data stay.",
             ValueType(float | str, metavar="RATIO"),
             examples=("1/60",),
+            section="How long",
             change=lambda name, value, conditions: at_time_scale(conditions, readers.time_scale(name, value)),
             show=lambda _conditions: "",
             text=lambda scale: (

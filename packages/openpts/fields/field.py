@@ -63,6 +63,7 @@ class Field:
     where there is none. ``text`` words its value for the ledger, with the value in braces. ``amount``: less
     of it is a shorter test. ``free`` says why a change is no deviation, where no rule of the test has it.
     ``rare``: it is for plan files; the command line takes it as well, but its help does not list it.
+    ``section`` is that of the help which has what most runs need; others are shown by ``--help-all`` alone.
     ``argument``: the command line takes it as its first argument, under that name in the help, and not as an
     option; with -- in front of it, all words behind -- are its value.
     """
@@ -80,6 +81,7 @@ class Field:
     amount: bool = False
     free: str = ""
     rare: bool = False
+    section: str = ""
     argument: str = ""
 
     @property

@@ -26,19 +26,13 @@ class Setting(Struct, frozen=True):
 
 RUN_SETTINGS: Final = {
     "drive_class": Setting(
-        "PTS-E or PTS-C: the set of settings that the specification has for such drives; enterprise.",
+        "Settings that the specification has for enterprise or for client drives; enterprise.",
         Literal[tuple(map(str, DriveClass))],
     ),
     "seed": Setting("Seed of offsets and data; random.", Annotated[int, Meta(ge=0, le=2**63 - 1)]),
-    "quick": Setting(
-        "Shorten everything for a first look, a few minutes. On a simulated drive elements stay as long as "
-        "its scale needs.",
-        bool,
-    ),
+    "quick": Setting("Shorten everything to a few minutes.", bool),
     "purge": Setting(
-        "Purge before the test: `auto` is the best method of the drive, `none` is recorded in the "
-        "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
-        "before failed; auto.",
+        "Purge first: auto, none, or methods of `openpts purge --help` to try in order; auto.",
         Annotated[str, Meta(pattern=f"^({PURGE_PATTERN})$")],
     ),
     "describe": Setting(

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from openpts.cli.live_outputs import log_stream
+from openpts.cli.options import UsualFirst
 from openpts.cli.plan import PLAN_OPTIONS
 from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
 from openpts_batch.cli.run_all import SUITE_OPTIONS
@@ -13,7 +14,7 @@ from openpts_batch.cli.run_all import SUITE_OPTIONS
 _RATES = ("read_iops", "write_iops", "read_rate", "write_rate", "latency_us")
 
 
-@click.command("all")
+@click.command("all", cls=UsualFirst)
 @click.argument("target", required=False)
 @SUITE_OPTIONS
 @PLAN_OPTIONS

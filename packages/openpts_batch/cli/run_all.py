@@ -6,7 +6,7 @@ import click
 
 from openpts.cli.commands_on_demand import together
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
-from openpts.cli.options import WithBaseline
+from openpts.cli.options import WHAT, UsualFirst, WithBaseline, in_section
 from openpts.cli.procedure_options import (
     CLASS_OPTION,
     PLAN_OPTION,
@@ -49,13 +49,18 @@ SUITE_OPTIONS = together(
         metavar="TEST,...",
         help=f"These, in this order: {', '.join(PROCEDURES)}. Without it those of the plan, or all of the "
         "specification.",
+        **in_section(WHAT),
     ),
     *parameter_options(PROCEDURES[suite()[0]], Conditions),  # all tests have these
     SEED_OPTION,
 )
 
 
-@click.command("all", cls=WithBaseline)
+class _Suite(UsualFirst, WithBaseline):
+    """`openpts run all`."""
+
+
+@click.command("all", cls=_Suite)
 @click.argument("targets", metavar="TARGET", nargs=-1, required=True)
 @SUITE_OPTIONS
 @click.option(

@@ -32,6 +32,7 @@ class CheckConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="
             "Answer for this purpose; `openpts check` lists them.",
             ValueType(str, _purpose_name, metavar="PURPOSE"),
             examples=("commit",),
+            section="What",
             free=_ASKED,
         ),
     ]

@@ -93,6 +93,12 @@ class Procedure(Struct, frozen=True, dict=True):
         """``PTS section 7``, or that the specification does not know it."""
         return "practice beyond PTS" if self.section is None else f"PTS section {self.section}"
 
+    @property
+    def summary(self) -> str:
+        """In a list of tests: the question that it answers, and its section of the specification."""
+        text = self.question or f"{self.title} test."
+        return text if self.section is None else f"{text} (PTS {self.section})"
+
     def part(self, name: str) -> Any:
         """A module of the test's folder, such as ``script``; None if the test has no such part."""
         return _module(f"{self.package}.{name}")

@@ -2,6 +2,7 @@
 
 import secrets
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,12 +37,13 @@ def io(
     """Measure one stimulus, or the jobs of a fio job file, with every I/O timed. Only reads by default.
 
     TARGET is a drive (/dev/nvme0n1), a file (file:PATH), or a new simulated drive
-    (sim:PRESET?capacity=SIZE&scale=N&seed=N). Several are measured at once. Reading needs no consent.
-    Writes and trims DESTROY DATA: existing data needs the same consent as a test. file:PATH?size=SIZE creates
-    a scratch file. The first stop rule that applies ends the measurement.
+    (sim:PRESET?capacity=SIZE&scale=N&seed=N). Several are measured at once; a JOB.fio among them is the load.
+    Reading needs no consent. Writes and trims DESTROY DATA: existing data needs the same consent as a test.
+    file:PATH?size=SIZE creates a scratch file. The first stop rule met ends it.
     """
     from openpts_io.io_result import MeasurementResults, following  # noqa: PLC0415 help needs nothing that measures
 
+    targets, args = _with_job_file(targets, args)
     orders = orders_of(targets, args)
     if args.fio is not None and args.fio.print_fio:
         return _print_fio(orders)
@@ -59,6 +61,19 @@ def io(
             interrupted = _measured(orders, on_event, results)
     results.print(sys.stdout, as_json=as_json)
     return _ending(results, interrupted=interrupted)
+
+
+def _with_job_file(targets: tuple[str, ...], args: IoArgs) -> tuple[tuple[str, ...], IoArgs]:
+    """A job file that is named beside the targets is that of --fio. Raises UsageError."""
+    jobs = [one for one in targets if one.endswith(".fio") and Path(one).is_file()]
+    if not jobs or args.fio is None:
+        return targets, args
+    others = tuple(one for one in targets if one not in jobs)
+    if len(jobs) > 1 or args.fio.fio_job is not None:
+        raise UsageError(f"{jobs[-1]} is a second job file: give one of them")
+    if not others:
+        raise UsageError(f"{jobs[0]} is a job file: add the target, as in `openpts io {jobs[0]} TARGET`")
+    return others, replace(args, fio=replace(args.fio, fio_job=Path(jobs[0])))
 
 
 def orders_of(targets: tuple[str, ...], args: IoArgs) -> "list[MeasurementRequest]":

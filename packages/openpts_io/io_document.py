@@ -1,6 +1,7 @@
 """What `openpts io --json` prints."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import fsum, sqrt
 from typing import Any, Final, Self
 
 from msgspec import UNSET, Struct, UnsetType
@@ -12,7 +13,7 @@ from openpts.analysis.latency import Figures, counted
 from openpts.cli.console import table_of
 from openpts.procedures.kit.standing import simulation_mark
 from openpts.runner.step_faults import capped_streams, host_texts
-from openpts.units import MB, NS_PER_S, NS_PER_US
+from openpts.units import MB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.sample import (
@@ -29,7 +30,7 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import Step, Stimulus, StopRule, Stream
 from openpts_io.measure import CaptureEnded, MeasurementStarted
 
-_PERCENTILES: Final = (50.0, 99.0, 99.9, 99.99)
+_PERCENTILES: Final = (50.0, 99.0, 99.9)
 _LATE_PERCENTILES: Final = (50.0, 99.0, 99.9, 100.0)
 
 
@@ -43,33 +44,38 @@ def stream_names(step: Step) -> tuple[str, ...]:
 def streams_table(document: "IoDocument", latency: Callable[[float | None], str]) -> Table:
     """A row for each stream, and one for all of them together."""
     assert not isinstance(document.streams, UnsetType)  # noqa: S101 of a step with several
-    parts: list[tuple[str, MeasuredFigures, StreamFigures | IoDocument]]
-    parts = [*((part.name, part, part) for part in document.streams), ("all", document.total, document)]
+    parts: list[tuple[str, MeasuredFigures, StreamFigures | IoDocument]] = [
+        *((part.name, part, part) for part in document.streams),
+        ("all", document.total, document),
+    ]
     late = any(part.late for _, _, part in parts)
     unissued = any(part.unissued for _, _, part in parts)
-    heads = ["I/Os", "IOPS", "MB/s", "mean us", *(f"{p:g} %" for p in _PERCENTILES), "max us"]
-    heads += ["late %", "99 % late us"] if late else []
+    heads = ["I/Os", "IOPS", "MB/s", "mean us", "sd us", *(f"p{p:g}" for p in _PERCENTILES), "max us"]
+    heads += ["late %", "p99 late us"] if late else []
     heads += ["not issued"] if unissued else []
     table = table_of("=stream", *(f">{head}" for head in heads))
+
+    def row(name: str, of: MeasuredFigures, *further: str) -> None:
+        percentiles_ns = (of.percentiles_ns[f"{percentile:g}"] for percentile in _PERCENTILES)
+        times_ns = (of.mean_latency_ns, of.standard_deviation_ns, *percentiles_ns, of.max_latency_ns)
+        # a tenth of 1,000 us or more is noise, and costs the width of a terminal
+        texts = (latency(ns).partition("." if ns and ns >= NS_PER_MS else "\n")[0] for ns in times_ns)
+        rate = f"{of.bytes_per_s / MB:,.1f}" if of.bytes else "-"
+        table.add_row(name, f"{of.ios:,}", f"{of.iops:,.0f}", rate, *texts, *further)
+
     for name, figures, part in parts:
-        texts = [
-            f"{figures.ios:,}",
-            f"{figures.iops:,.0f}",
-            f"{figures.bytes_per_s / MB:,.1f}",
-            latency(figures.mean_latency_ns),
-            *(latency(figures.percentiles_ns[f"{percentile:g}"]) for percentile in _PERCENTILES),
-            latency(figures.max_latency_ns),
-        ]
-        if late:
-            found = part.late
-            texts += [f"{100 * found.late_share:.2f}", _late_us(found, 99)] if found else ["-", "-"]
-        table.add_row(name, *texts, *([f"{part.unissued:,}"] if unissued else []))
+        found = part.late
+        shares = [f"{100 * found.late_share:.2f}", _late_us(found, 99)] if found else ["-", "-"]
+        row(name, figures, *(shares if late else []), *([f"{part.unissued:,}"] if unissued else []))
+        for sync in ("flush", "fsync"):
+            if part is not document and (of_sync := getattr(part, sync)):
+                row(f"  {sync}", of_sync)
     return table
 
 
 def interference_table(streams: Sequence["StreamFigures"], latency: Callable[[float | None], str]) -> Table:
     """What each stream does alone and beside the others."""
-    heads = (">IOPS alone", ">together", ">factor", ">99 % us alone", ">together", ">factor")
+    heads = (">IOPS alone", ">together", ">factor", ">p99 us alone", ">together", ">factor")
     table = table_of("=stream", *heads)
     for beside in streams:
         if not (alone := beside.alone):
@@ -123,13 +129,17 @@ _ALWAYS: Final = ("read", "write")
 
 
 class MeasuredFigures(Struct, frozen=True, kw_only=True):
-    """Counts, rates and response times; the times are None without an I/O."""
+    """Counts, rates and response times; the times are None without an I/O.
+
+    The standard deviation is as if each I/O took as long as the middle of its bucket in the histogram.
+    """
 
     ios: int
     bytes: int
     iops: float
     bytes_per_s: float
     mean_latency_ns: float | None
+    standard_deviation_ns: float | None
     min_latency_ns: int | None
     max_latency_ns: int | None
     percentiles_ns: dict[str, int | None]
@@ -140,8 +150,12 @@ class MeasuredFigures(Struct, frozen=True, kw_only=True):
         figures = Figures.of(operations, elapsed_ns)
         further = tuple(nines for nines in FURTHER_PERCENTILES if figures.distribution.supports(nines))
         percentiles_ns = {f"{nines:.10g}": figures.percentile_ns(nines) for nines in PERCENTILES + further}
+        buckets, count = figures.distribution.buckets(), figures.distribution.count
+        moments = [fsum(ios * ((low + high) / 2) ** power for low, high, ios in buckets) for power in (1, 2)]
+        deviation_ns = sqrt(max(0.0, moments[1] / count - (moments[0] / count) ** 2)) if count else None
         rate = figures.bandwidth_bytes_per_s
-        return filled(cls, figures, bytes_per_s=rate, percentiles_ns=percentiles_ns)
+        own = {"percentiles_ns": percentiles_ns, "standard_deviation_ns": deviation_ns}
+        return filled(cls, figures, bytes_per_s=rate, **own)
 
 
 class _ByOperation(MeasuredFigures, frozen=True, kw_only=True):

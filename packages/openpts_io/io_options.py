@@ -1,7 +1,7 @@
 """The options of `openpts io` in the order of its help, and the stimulus and stop rule that they make."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -204,9 +204,8 @@ class LoadArgs:
     def _random_pct(self) -> int:
         if self.pattern is not None and self.random_pct is not None:
             raise UsageError("--pattern and --random-pct exclude each other: give one of them")
-        if self.random_pct is not None:
-            return self.random_pct
-        return 0 if self.pattern == "sequential" else 100
+        by_pattern = 0 if self.pattern == "sequential" else 100
+        return by_pattern if self.random_pct is None else self.random_pct
 
     def _placement(self, random_pct: int) -> Placement:
         given, placement = self._one_of("zones", "zipf", "pareto", "normal", "segments", "unique")
@@ -238,15 +237,15 @@ class LoadArgs:
         """Whichever comes first of all that was given; ten seconds if nothing was. Raises UsageError."""
         if self.amount is not None and self.fills is not None:
             raise UsageError("--bytes and --fills exclude each other: give one of them")
-        rules: list[Duration | ByteAmount | DriveFills | IoCount | Steady] = []
-        if self.seconds is not None:
-            rules.append(Duration.seconds(self.seconds))
-        if self.amount is not None:
-            rules.append(ByteAmount(self.amount))
-        if self.fills is not None:
-            rules.append(DriveFills(self.fills))
-        if self.ios is not None:
-            rules.append(IoCount(self.ios))
+        ways: dict[Callable[[Any], Duration | ByteAmount | DriveFills | IoCount], float | None] = {
+            Duration.seconds: self.seconds,
+            ByteAmount: self.amount,
+            DriveFills: self.fills,
+            IoCount: self.ios,
+        }
+        rules: list[Duration | ByteAmount | DriveFills | IoCount | Steady] = [
+            rule(value) for rule, value in ways.items() if value is not None
+        ]
         if self.until_steady is not None:
             rules.append(self._steady(self.until_steady, interval_ns))
         if not rules:

@@ -118,10 +118,11 @@ def _table(document: IoDocument, sample: Sample) -> Table:
     table.add_row("latency in us")
     table.add_row("  minimum", *(latency_text(one.min_latency_ns) for one in figures))
     table.add_row("  mean", *(latency_text(one.mean_latency_ns) for one in figures))
+    table.add_row("  std dev", *(latency_text(one.standard_deviation_ns) for one in figures))
     for percentile in PERCENTILES + FURTHER_PERCENTILES:
         texts = [latency_text(one.percentiles_ns.get(f"{percentile:.10g}")) for one in figures]
         if any(text != "-" for text in texts):
-            table.add_row(f"  {percentile:.10g} %", *texts)
+            table.add_row(f"  p{percentile:.10g}", *texts)
     table.add_row("  maximum", *(latency_text(one.max_latency_ns) for one in figures))
     return table
 
@@ -191,14 +192,11 @@ def _probe_text(facts: Facts) -> str:
         for name, fact in facts.items()
         if fact.source == _PROBE_SOURCE and name != "io_path_reason"
     }
-    return "; ".join(
-        f"{_label(name.removesuffix('_ns'))} {value}{' ns' if name.endswith('_ns') else ''}"
+    texts = (
+        f"{name.removesuffix('_ns').replace('_', ' ')} {value}{' ns' if name.endswith('_ns') else ''}"
         for name, value in found.items()
     )
-
-
-def _label(name: str) -> str:
-    return name.replace("_", " ").replace("io uring", "io_uring").replace("qd1", "QD 1")
+    return "; ".join(texts).replace("io uring", "io_uring").replace("qd1", "QD 1")
 
 
 def _values(facts: Facts, *names: str) -> str:

@@ -148,7 +148,10 @@ def measure(requests: Sequence[MeasurementRequest], emit: MeasurementListener) -
     """
     with ExitStack() as stack:
         # from the last exit to the first: engines end before their targets are closed
-        devices = [stack.enter_context(_opened(request)) for request in requests]
+        devices = [
+            stack.enter_context(device_under_test(one.target, one.consent, for_writing=one.changes_target))
+            for one in requests
+        ]
         engines = [
             stack.enter_context(_engine(request, device, first_thread))
             for request, device, first_thread in zip(requests, devices, _first_threads(requests), strict=True)
@@ -156,7 +159,8 @@ def measure(requests: Sequence[MeasurementRequest], emit: MeasurementListener) -
         stop = stack.enter_context(StopSignals())
         for number, (request, device, engine) in enumerate(zip(requests, devices, engines, strict=True)):
             healed = (healing.text for healing in device.healed)
-            notes = (*request.notes, *healed, *_notes(device, request.steps))
+            own = dict.fromkeys(note for step in request.steps for note in device.notes(step))
+            notes = (*request.notes, *healed, *own)
             emit(MeasurementStarted(number, device.facts, request.steps, engine.facts, request.seed, notes))
         for request, engine in zip(requests, engines, strict=True):
             engine.submit(request.steps)
@@ -222,9 +226,10 @@ class _Running(Struct):
             sample = self.engine.poll(timeout_s)
         except EngineStoppedError as error:
             raise RunFailedError("the engine ended without a result") from error
-        self._tell_intervals(
-            self.engine.new_intervals() if sample is None else sample.intervals[self._reported :]
-        )
+        new = self.engine.new_intervals() if sample is None else sample.intervals[self._reported :]
+        self._reported += len(new)
+        if new:
+            self.emit(IntervalsEnded(self.number, new))
         if sample is not None:
             self.emit(MeasurementEnded(self.number, sample))
             self._reported, self.steps = 0, self.steps - 1
@@ -234,21 +239,6 @@ class _Running(Struct):
         if hanging := self._watch.news(progress.oldest):
             self.emit(OutstandingIoHangs(self.number, hanging))
         return False
-
-    def _tell_intervals(self, intervals: tuple[Interval, ...]) -> None:
-        self._reported += len(intervals)
-        if intervals:
-            self.emit(IntervalsEnded(self.number, intervals))
-
-
-def _notes(device: DeviceUnderTest, steps: Sequence[Step]) -> tuple[str, ...]:
-    """Notes of the device on any of the steps, each once."""
-    return tuple(dict.fromkeys(note for step in steps for note in device.notes(step)))
-
-
-def _opened(request: MeasurementRequest) -> AbstractContextManager[DeviceUnderTest]:
-    """The device, through the guard if anything on it is to change."""
-    return device_under_test(request.target, request.consent, for_writing=request.changes_target)
 
 
 def _engine(

@@ -3,19 +3,22 @@
 import io
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
 from rich.console import Console
 
+from openpts.analysis.latency import encode_counts
 from openpts.cli.main import cli
 from openpts.engine.options import NativeOptions
 from openpts.errors import UsageError
 from openpts.tests.unit.analysis.test_host_limits import slips_of
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import NOTHING, Sample, StepState
 from openpts.vocabulary.stimulus import Step
+from openpts_io.io_document import MeasuredFigures
 from openpts_io.io_result import IntervalLines, MeasurementResults, print_summary
 from openpts_io.measure import (
     IntervalsEnded,
@@ -142,3 +145,37 @@ def test_what_can_not_be_measured_alone_is_refused(golden) -> None:
 def test_one_stimulus_can_not_be_measured_alone_and_together() -> None:
     done = CliRunner().invoke(cli, ["io", TARGET, "--seconds", "0.1", "--alone"])
     assert isinstance(done.exception, UsageError)
+
+
+def test_the_standard_deviation_is_that_of_the_response_times() -> None:
+    times_ns = np.random.default_rng(7).lognormal(11, 1, 20_000).astype(int)
+    histogram = encode_counts((int(time_ns), 1) for time_ns in times_ns)
+    operation = replace(NOTHING, ios=len(times_ns), latency_sum_ns=int(times_ns.sum()), histogram=histogram)
+    found = MeasuredFigures.by([operation], NS_PER_S).standard_deviation_ns
+    assert found == pytest.approx(times_ns.std(), rel=1e-3)
+    assert MeasuredFigures.by([NOTHING], NS_PER_S).standard_deviation_ns is None
+
+
+@pytest.mark.parametrize("words", [("log.fio", TARGET), (TARGET, "log.fio")])
+def test_a_job_file_among_the_targets_is_run_and_its_flushes_have_times(words, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    job = "[global]\nruntime=1\ntime_based\n[reads]\nrw=randread\n[log]\nrw=write\nbs=16k\nfdatasync=1\n"
+    (tmp_path / "log.fio").write_text(job)
+    done = CliRunner().invoke(cli, ["io", *words, "--seed", "1"], catch_exceptions=False)
+    assert done.exit_code == 0
+    table = done.stdout.partition("\nstream ")[2].partition("\n\n")[0].splitlines()
+    assert " ".join(table[0].split()) == "I/Os IOPS MB/s mean us sd us p50 p99 p99.9 max us"
+    assert [line.split()[0] for line in table[1:]] == ["reads", "log", "flush", "all"]
+    assert max(map(len, table)) <= 80
+    flushes = int(table[3].split()[1].replace(",", ""))
+    writes = int(table[2].split()[1].replace(",", ""))
+    assert abs(flushes - writes) <= 1
+
+
+def test_a_job_file_without_a_target_or_beside_another_is_refused(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.fio").write_text("[log]\nrw=read\n")
+    done = CliRunner().invoke(cli, ["io", "log.fio"])
+    assert "add the target, as in `openpts io log.fio TARGET`" in str(done.exception)
+    twice = CliRunner().invoke(cli, ["io", "log.fio", TARGET, "--fio", "log.fio"])
+    assert "is a second job file" in str(twice.exception)

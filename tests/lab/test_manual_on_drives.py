@@ -15,8 +15,9 @@ from tests.support.manual import PAGES, scripts, words_of
 pytestmark = [needs_lab, pytest.mark.slow]
 
 _TYPED: Final = {
-    **dict.fromkeys(("README", "index", "tutorial", "how-to", "purge", "safety", "devices", "doctor"), None),
+    **dict.fromkeys(("README", "index", "tutorial", "purge", "safety", "devices", "doctor"), None),
     "check": {"check"},
+    "measurement": {"io"},
     "traces": {"capture"},
 }
 """Pages, and of those that type much else these commands; most purposes of `check` need a mounted drive."""
@@ -57,7 +58,6 @@ def test_each_command_about_a_drive_does_what_its_page_says(tmp_path: Path) -> N
     script = "\n".join(
         (
             "mountpoint -q /sys/kernel/tracing || mount -t tracefs nodev /sys/kernel/tracing",
-            "printf '#!/bin/sh\\necho 5\\n' > /usr/local/bin/read-pdu; chmod +x /usr/local/bin/read-pdu",
             # a first import from so slow a disk takes longer than openpts waits for a plug-in
             f"{sys.executable} -c 'import openpts_traces.cli.capture'",
             FORKED,

@@ -41,7 +41,13 @@ class EntryOutput(Struct, frozen=True):
     event: Event
 
 
-BatchEvent = EntryChanged | EntryOutput
+class ReportBegun(Struct, frozen=True):
+    """The report of an entry is made, or without ``index`` that of all of them."""
+
+    index: int | None = None
+
+
+BatchEvent = EntryChanged | EntryOutput | ReportBegun
 BatchListener = Callable[[BatchEvent], None]
 
 
@@ -98,6 +104,7 @@ class Executor(ABC):
         run_folder = self.folder / self.batch.entries[index].folder
         if self.report is None or not (run_folder / DATABASE_NAME).exists():
             return
+        self.listener(ReportBegun(index))
         try:
             self._set(index, reports=tuple(self.report(run_folder)), report_reason=None)
         except Exception as error:  # noqa: BLE001 as said above
@@ -109,6 +116,7 @@ class Executor(ABC):
         recorded = sum((folder / DATABASE_NAME).exists() for folder in folders)
         if self.report is None or self.batch.suite is None or recorded < _SEVERAL:
             return
+        self.listener(ReportBegun())
         try:
             self.batch = replace(self.batch, reports=tuple(self.report(self.folder)))
         except Exception as error:  # noqa: BLE001 the tests are done, and each has its own report

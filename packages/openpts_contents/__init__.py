@@ -131,7 +131,7 @@ openpts report openpts-runs/R1AL-20261120T220000Z-iops
 openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish
     Make one report of all tests of a suite, without the drive's serial number.
 openpts resume openpts-runs/R1AL-20261120T220000Z-iops --confirm-serial S3R1AL
-    Go on with a run that was cut off.
+    Continue a run that was cut off.
 openpts attach
     List the runs here and those in progress, with what is done and left.
 openpts attach openpts-runs/R1AL-20261120T220000Z-iops

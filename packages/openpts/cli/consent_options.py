@@ -57,7 +57,7 @@ CONSENT_OPTIONS_OF_SEVERAL: Final[tuple[Decorator, ...]] = (*_SEVERAL.values(), 
 
 ACCEPT_OPTIONS: Final = together(
     flag(
-        "Go on with the round that was cut off, not with the purge before it; entered in the ledger.",
+        "Continue with the round that was cut off, not with the purge before it: a deviation.",
         name="--accept-interruption",
     ),
     flag("Continue on another host; entered in the ledger.", name="--accept-other-host"),

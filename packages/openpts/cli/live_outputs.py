@@ -26,12 +26,19 @@ EVENTS: Final = "--events"
 OCP_DIAG: Final = "--ocp-diag"
 METRICS: Final = "--metrics"
 STDOUT: Final = "-"
+_VERBOSE: Final = "openpts.cli.live_outputs.verbose"
 _INTERRUPTED: Final = 130
 
 
 def log_stream(*, as_json: bool) -> IO[str]:
     """Where the log goes: not to standard output if that is taken by what programs read."""
     return sys.stderr if as_json or STDOUT in given_outputs().values() else sys.stdout
+
+
+def is_verbose() -> bool:
+    """Whether the command's log is to list what it else counts."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(_VERBOSE, False)
 
 
 def given_outputs() -> dict[str, str]:
@@ -48,6 +55,7 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
         chosen = {option: place for option, place in places.items() if place is not None}
         _check(chosen, as_json=options.get("as_json", False))
+        click.get_current_context().meta[_VERBOSE] = options.pop("verbose")
         if options.pop("detach"):
             _detach(chosen, as_json=options.get("as_json", False))
             return None
@@ -109,6 +117,7 @@ OUTPUT_OPTIONS: Final[Decorator] = together(
     flag("Make no report; see `openpts report`.", name="--no-report", usual=OUTPUT),
     flag("Print one JSON object; the log goes to stderr.", name="--json as_json", usual=OUTPUT),
     flag("Return when it has begun; see `openpts attach`.", name="--detach", usual=OUTPUT),
+    flag("List each deviation in the log.", name="-v --verbose"),
     *(_option(name, offer) for name, offer in _offered().items()),
     _with_outputs,
 )

@@ -15,6 +15,7 @@ from openpts.record.manifest import Manifest
 from openpts.runner import event_lines as lines
 from openpts.runner import events
 from openpts.runner.progress import RunProgress
+from openpts.runner.replay import THE_PURGE
 from openpts.runner.step_faults import HANG_NS, capped_streams, hang_text, standstill_text, what_to_do
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms, per_second
 from openpts.vocabulary.command_run import CommandRun, RunKind, file_system_text
@@ -212,6 +213,18 @@ _ANNOUNCED: Final = frozenset(
 )
 
 
+_BEGINS_AGAIN: Final = (
+    "the specification allows no interruption after a purge, so the cycle begins again. With "
+    "--accept-interruption it continues where it was cut off, which is a deviation."
+)
+
+
+def deviations_line(rules: Sequence[str]) -> str:
+    """``3 deviations (PTS-GEN-05, PTS-IOPS-07): the report and --verbose list them``."""
+    count = "1 deviation" if len(rules) == 1 else f"{len(rules)} deviations"
+    return f"{count} ({', '.join(dict.fromkeys(rules))}): the report and --verbose list them"
+
+
 def event_lines(event: events.Event, progress: RunProgress) -> list[str]:
     """What an event says in words; nothing for those that only move a bar."""
     if (text_of := _TEXTS.get(type(event))) is not None:
@@ -222,6 +235,7 @@ def event_lines(event: events.Event, progress: RunProgress) -> list[str]:
             found = [_first_line(manifest, plan), f"run folder {folder}", *preparations]
             found += [f"this host may be the limit: {text}" for text in host_limits]
             found += [f"resumes at {resumes_at}"] if resumes_at else []
+            found += [_BEGINS_AGAIN] if resumes_at.startswith(THE_PURGE) else []
         case events.PurgeFinished(report):
             found = list(purge_lines(report))
         case events.HostLimited(place, new=new, evidence=evidence) if new:
@@ -293,7 +307,7 @@ _TEXTS: Final[Mapping[type, Callable[[Any, RunProgress], str]]] = {
         "until it can: free space or make it writable, or stop the run"
     ),
     events.RunGoesOn: lambda event, _: (
-        f"the record is written again: the run goes on after {format_duration(event.paused_ns)}"
+        f"the record is written again: the run continues after {format_duration(event.paused_ns)}"
     ),
     lines.DeviationFound: lambda event, _: (
         f"deviation {event.rule_id}: required {event.required}; used {event.used}"

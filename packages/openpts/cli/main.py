@@ -127,7 +127,7 @@ _PLACES: Final = {
         "openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."
     ),
     "run": CommandPlace("openpts.cli.run:run", "Run a test. DESTROYS ALL DATA on the target."),
-    "resume": CommandPlace("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
+    "resume": CommandPlace("openpts.cli.resume:resume", "Continue a run or a suite that was cut off."),
     "report": CommandPlace(
         "openpts.cli.report:report", "Rebuild the report of runs from their folders alone."
     ),

@@ -18,6 +18,7 @@ from openpts.record.batch import INDEX_NAME, has_drives_apart
 if TYPE_CHECKING:
     from openpts.report.write import ReportOptions, WrittenReport
 
+MAKING_REPORT: Final = "making the report ..."
 PAPER: Final = option("--paper", "Paper of the PDF.", click.Choice(["a4", "us-letter"]), default="a4")
 REDACT: Final = flag("Replace serial numbers by four digits of their checksum.", name="--redact")
 
@@ -65,8 +66,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
     if as_json:
         print_figures(folders, written, redact=options["redact"])
     else:
-        for one in written:
-            print_paths(one, sys.stdout)
+        print_paths(written, sys.stdout)
         if batch is not None and out is None:
             click.echo(f"index: {batch / INDEX_NAME}")
     note_unfinished(folders)
@@ -137,18 +137,19 @@ def documents_on(folder: Path) -> list[str]:
     return [path.name for written in reports_on(folder) for path in written.documents]
 
 
-def print_paths(written: "WrittenReport", stream: IO[str]) -> None:
-    """A line for each document, and one for all tables."""
+def print_paths(written: "Sequence[WrittenReport]", stream: IO[str]) -> None:
+    """A line for each document, and one for all tables of a report."""
     print_notes(written)
-    for path in written.documents:
-        click.echo(f"report: {path}", file=stream)
-    if written.data:
-        click.echo(f"data: {len(written.data)} tables in {written.data[0].parent}", file=stream)
+    for one in written:
+        for path in one.documents:
+            click.echo(f"report: {path}", file=stream)
+        if one.data:
+            click.echo(f"data: {len(one.data)} tables in {one.data[0].parent}", file=stream)
 
 
-def print_notes(written: "WrittenReport") -> None:
-    """What a report lacks, and how to get it, beside what programs read."""
-    for note in written.notes:
+def print_notes(written: "Sequence[WrittenReport]") -> None:
+    """What reports lack, each note once, and how to get it, on standard error."""
+    for note in dict.fromkeys(note for one in written for note in one.notes):
         click.echo(f"openpts: {note}", err=True)
 
 
@@ -169,8 +170,7 @@ def print_figures(
     summaries = [known.get(folder) or summarize(read_for_report(folder)) for folder in run_folders]
     if redact:
         summaries = redacted_value(summaries, [read_manifest(folder) for folder in run_folders])
-    for one in written:
-        print_notes(one)
+    print_notes(written)
     reports = {"reports": [str(path) for one in written for path in one.documents]}
     if len(summaries) == 1:
         print_object({**summaries[0], **reports}, failure)

@@ -19,7 +19,7 @@ from openpts.cli.several import several
 from openpts.errors import RecordError, UsageError
 
 
-@click.command("resume", short_help="Go on with a run, a suite or a batch that was cut off.")
+@click.command("resume", short_help="Continue a run, a suite or a batch that was cut off.")
 @click.argument("folder", type=click.Path(path_type=Path))
 @together(
     option(
@@ -35,11 +35,11 @@ from openpts.errors import RecordError, UsageError
 def resume(folder: Path, *, target: str | None, no_report: bool, as_json: bool, **accepted: Any) -> None:
     """Continue the run, the suite or the batch in FOLDER. DESTROYS ALL DATA on the target, as the run did.
 
-    Conditions, seed and target are those of the record, and so are all finished steps. A test that was cut
-    off after a purge begins again with this purge, as the specification allows no interruption; with
-    --accept-interruption it continues with the round that was cut off, as `lifetime` always does. A run on a
-    simulated drive continues exactly where it was. The report shows all attempts. Of a run that is complete,
-    report and verdict are made again.
+    Conditions, seed and target are those of the record. The specification allows no interruption after a
+    purge: a test that was cut off begins again with this purge. With --accept-interruption it continues with
+    the round that was cut off, which is a deviation. `lifetime` always does so. A run on a simulated drive
+    continues exactly where it was. The report shows all attempts. Of a run that is complete, report and
+    verdict are made again.
     """
     from openpts.ownership import CLAIM_NAME, is_locked  # noqa: PLC0415 help needs nothing that runs
     from openpts.record.batch import is_batch, read_batch  # noqa: PLC0415 likewise

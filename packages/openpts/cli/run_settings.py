@@ -18,7 +18,9 @@ from rich.text import Text
 from openpts.cli.console import live_console
 from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
+from openpts.cli.live_outputs import is_verbose
 from openpts.cli.log_lines import (
+    deviations_line,
     elapsed_text,
     event_lines,
     left_text,
@@ -28,7 +30,7 @@ from openpts.cli.log_lines import (
 )
 from openpts.cli.planned_run import adjustment
 from openpts.cli.procedure_options import Choices
-from openpts.cli.report import print_figures, print_paths, reports_on
+from openpts.cli.report import MAKING_REPORT, print_figures, print_paths, reports_on
 from openpts.cli.run_options import RunArgs
 from openpts.cli.standard_streams import can_be_drawn_over, wrapped
 from openpts.device.nearby_cpus import NUMA, pinned_cpus
@@ -44,9 +46,10 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import RequestedSettings
 from openpts.record.reader import read_run
 from openpts.runner.driver import driver_of, driver_of_record
-from openpts.runner.event_lines import PurgeProgressed
+from openpts.runner.event_lines import DeviationFound, PurgeProgressed
 from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
 from openpts.runner.progress import RunProgress
+from openpts.runner.replay import ResumePoint
 from openpts.runner.run import run_test
 from openpts.runner.settings import RunSettings
 from openpts.runner.telemetry import PowerCommand
@@ -58,7 +61,7 @@ _WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last f
 
 
 class PlainLog(Struct):
-    """Says each line once, with the time since the start before it.
+    """Says each line once, with the time since the start before it, and counts deviations in one line.
 
     ``before_s`` is the time since the start of a batch when its run begins. Without ``ticks`` nothing is said
     of progress, which a panel shows.
@@ -67,8 +70,11 @@ class PlainLog(Struct):
     say: Callable[[str], object]
     before_s: float = 0.0
     ticks: bool = True
+    verbose: bool = False
     progress: RunProgress = field(default_factory=RunProgress)
     _last_line_s: float = 0.0
+    _deviations: dict[tuple[str, str], str] = field(default_factory=dict)
+    _counted: int = 0
 
     def on_event(self, event: Event) -> None:
         """Say what the event has to say, if it is something new."""
@@ -78,6 +84,17 @@ class PlainLog(Struct):
             self.say(f"[{clock_text(self.before_s + self.progress.elapsed_s)}] {line}")
 
     def _lines(self, event: Event) -> list[str]:
+        if isinstance(event, DeviationFound) and not self.verbose:
+            self._deviations.setdefault((event.rule_id, event.used), event.rule_id)
+            return []
+        found = self._other_lines(event)
+        new = list(self._deviations.values())[self._counted :]
+        if not (found and new):
+            return found
+        self._counted = len(self._deviations)
+        return [deviations_line(new), *found]
+
+    def _other_lines(self, event: Event) -> list[str]:
         if isinstance(event, Ticked) and not self.ticks:
             return []
         if isinstance(event, Ticked | PurgeProgressed | RunPaused):
@@ -101,7 +118,7 @@ _LONGEST_LABEL = "Steady state"
 @contextmanager
 def live_display(stream: IO[str]) -> Iterator[Listener]:
     """The panel, which is gone afterwards; what is finished is printed above it, and stays."""
-    log = PlainLog(lambda line: console.print(Text(line)), ticks=False)
+    log = PlainLog(lambda line: console.print(Text(line)), ticks=False, verbose=is_verbose())
     with live_console(stream, lambda _console: render_panel(log.progress)) as console:
         yield log.on_event
 
@@ -134,7 +151,7 @@ def shown_on(stream: IO[str]) -> Iterator[Listener]:
         with live_display(stream) as on_event:
             yield on_event
     else:
-        yield PlainLog(lambda line: click.echo(line, file=stream)).on_event
+        yield PlainLog(lambda line: click.echo(line, file=stream), verbose=is_verbose()).on_event
 
 
 def settings_of(
@@ -219,12 +236,22 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
     run = read_run(folders[0])
-    count, one, several = driver_of_record(run.manifest).kept(run)
+    driver = driver_of_record(run.manifest)
+    count, one, several = driver.kept(run)
     kept = f"1 {one}" if count == 1 else f"{count} {several}"
-    return (
-        f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "
-        f"`openpts resume {folders[0]}` continues it"
+    resume = f"`openpts resume {folders[0]}"
+    begins_again = (
+        run.manifest.purges
+        and run.manifest.target.simulation is None
+        and driver.goes_on(accepted=False) is ResumePoint.CYCLE
     )
+    how = (
+        f"{resume} --accept-interruption` continues it, which is a deviation. Without that option the cycle "
+        "begins again with the purge: the specification allows no interruption after it."
+        if begins_again
+        else f"{resume}` continues it"
+    )
+    return f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured. {how}"
 
 
 def end_run(test: Procedure, folder: Path, stream: IO[str], *, no_report: bool, as_json: bool) -> None:
@@ -232,11 +259,13 @@ def end_run(test: Procedure, folder: Path, stream: IO[str], *, no_report: bool, 
 
     Raises RunFailedError for a drive that lost data or failed a limit, and where no verdict was possible.
     """
+    if not no_report:
+        click.echo(MAKING_REPORT, file=stream)
     written = () if no_report else reports_on(folder)
-    for report in () if as_json else written:
-        for line in report.cover:
+    if not as_json:
+        print_paths(written, stream)
+        for line in dict.fromkeys(line for report in written for line in report.cover):
             click.echo(wrapped(line, stream), file=stream)
-        print_paths(report, stream)
     try:
         if (judge := the_judge()) is not None:
             judge.part("end")(folder, stream)

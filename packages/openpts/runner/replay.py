@@ -31,6 +31,9 @@ BEFORE_THE_FIRST: Final = StepPlace(0, Phase.WIPC, 1, 0)
 """The place at which a run begins, before its first purge."""
 
 
+THE_PURGE: Final = "the purge of cycle"
+
+
 class ResumePoint(StrEnum):
     """Where a run that was cut off continues.
 
@@ -73,7 +76,7 @@ class Interruption(Struct, frozen=True):
         cycle = max(1, self.cycle)
         match self.next:
             case Purge():
-                return f"the purge of cycle {self.cycle + 1}"
+                return f"{THE_PURGE} {self.cycle + 1}"
             case Apply(phase, number):
                 return f"{phase_text(phase, number)} of cycle {cycle}"
             case SetWriteCache():
@@ -90,7 +93,7 @@ class Interruption(Struct, frozen=True):
     @property
     def where(self) -> str:
         """Place at which the run continues, with the number of steps kept."""
-        return f"{self.text}: {self.steps} {'step stands' if self.steps == 1 else 'steps stand'}"
+        return f"{self.text}: {self.steps} {'step is' if self.steps == 1 else 'steps are'} kept"
 
     def count(self, kind: type[Purge | SetWriteCache | CycleFinished]) -> int:
         """Number of kept requests of a kind."""

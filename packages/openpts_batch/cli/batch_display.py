@@ -15,8 +15,9 @@ from rich.text import Text
 
 from openpts.cli.console import live_console, table_of
 from openpts.cli.folder_events import background_listener
-from openpts.cli.live_outputs import EVENTS, STDOUT, given_outputs, opened_output
+from openpts.cli.live_outputs import EVENTS, STDOUT, given_outputs, is_verbose, opened_output
 from openpts.cli.log_lines import host_limit_text
+from openpts.cli.report import MAKING_REPORT
 from openpts.cli.run_settings import PlainLog, clock_text, render_panel
 from openpts.cli.standard_streams import can_be_drawn_over
 from openpts.errors import UsageError
@@ -27,7 +28,7 @@ from openpts.runner import event_lines as lines
 from openpts.runner.events import Event
 from openpts.units import MB
 from openpts.vocabulary.sample import phase_text
-from openpts_batch.executor import BatchEvent, BatchListener, EntryChanged, EntryOutput
+from openpts_batch.executor import BatchEvent, BatchListener, EntryChanged, EntryOutput, ReportBegun
 
 _REFRESH_PER_S: Final = 4
 _UNKNOWN: Final = "-"
@@ -151,16 +152,23 @@ class BatchDisplay(Struct):
     kind: str
     say: Callable[[str], object]
     is_drawn: bool = False
+    verbose: bool = field(default_factory=is_verbose)
     run: PlainLog | None = None
     began_s: float = field(default_factory=time.monotonic)
 
     def on_event(self, event: BatchEvent) -> None:
         """Take in what happens in the batch, and say what of it is news."""
-        row, elapsed_s = self.rows[event.index], time.monotonic() - self.began_s
+        elapsed_s = time.monotonic() - self.began_s
+        if isinstance(event, ReportBegun):
+            of = "all" if event.index is None else self.rows[event.index].entry.folder
+            self.say(f"[{clock_text(elapsed_s)}] {of}: {MAKING_REPORT}")
+            return
+        row = self.rows[event.index]
         if isinstance(event, EntryChanged):
             text = row.change(event.entry)
             runs_here = self.kind == "suite" and event.entry.state is RunState.RUNNING
-            self.run = PlainLog(self.say, elapsed_s, ticks=not self.is_drawn) if runs_here else None
+            log = PlainLog(self.say, elapsed_s, ticks=not self.is_drawn, verbose=self.verbose)
+            self.run = log if runs_here else None
         elif self.kind == "suite":
             text = ""
             if self.run is not None:

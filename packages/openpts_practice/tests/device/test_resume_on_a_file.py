@@ -134,7 +134,7 @@ def test_it_begins_again_from_the_purge_and_keeps_what_was_measured(tmp_path: Pa
     assert set(states[len(cut.steps) :]) == {"complete"}
     assert run.ledger == cut.ledger
     (started,) = (event for event in heard if isinstance(event, RunStarted))
-    assert started.resumes_at == "the purge of cycle 1: 0 steps stand"
+    assert started.resumes_at == "the purge of cycle 1: 0 steps are kept"
     _assert_one_clock(run)
 
 

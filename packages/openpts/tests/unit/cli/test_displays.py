@@ -244,3 +244,19 @@ def test_steps_too_short_for_a_rate_are_told_without_one(monkeypatch) -> None:
     told = [line for line in lines if ", step " in line]
     assert len(told) == 2
     assert not any("IOPS" in line for line in told)
+
+
+def test_deviations_are_counted_once_in_one_line_unless_each_is_asked_for() -> None:
+    first, second = (
+        filled(DeviationFound, Deviation(rule, "7.2", "25 rounds", used, ""))
+        for rule, used in (("PTS-GEN-05", "a simulated drive"), ("PTS-IOPS-11", "7 rounds"))
+    )
+    again = (PurgeStarted(), first, second, PurgeStarted())
+    assert log_of(STARTED, first, second, first, *again)[2:] == [
+        "2 deviations (PTS-GEN-05, PTS-IOPS-11): the report and --verbose list them",
+        "purge",
+        "purge",
+    ]
+    lines: list[str] = []
+    PlainLog(lines.append, verbose=True).on_event(second)
+    assert lines == ["[00:00:00] deviation PTS-IOPS-11: required 25 rounds; used 7 rounds"]

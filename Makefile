@@ -130,7 +130,7 @@ test-anywhere-sample: setup  ## of these what depends on all that (2 minutes)
 LAB := $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder tests/lab
 
 lab lab-sample: setup
-	@[ -n "$$OPENPTS_LAB" ] || { echo "OPENPTS_LAB names no lab: see CONTRIBUTING.md"; exit 1; }
+	@[ -n "$$OPENPTS_LAB" ] || { echo "OPENPTS_LAB names no lab: see tests/README.md"; exit 1; }
 	$(LAB) $(if $(filter lab-sample,$@),--sample)
 lab:  ## purge, proof, cache, whole tests, refusals and healing on emulated drives; OPENPTS_LAB names the lab
 lab-sample:  ## of these refusals, purges, a run and a killed one that is healed, on three machines
@@ -240,4 +240,4 @@ pictures: setup  ## docs/images: an answer in a terminal, and a report in chromi
 include packaging/packages.mk
 
 clean:
-	rm -rf $(VENV) target build
+	rm -rf $(VENV) target build .cache

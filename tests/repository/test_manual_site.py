@@ -31,7 +31,12 @@ _FIELD: Final = (
 )
 _LINK: Final = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 _OUTSIDE: Final = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("packages/*/README.md"), *ROOT.glob("examples/*/README.md")]
+    [
+        ROOT / "tests/README.md",
+        *ROOT.glob("*.md"),
+        *ROOT.glob("packages/*/README.md"),
+        *ROOT.glob("examples/*/README.md"),
+    ]
 )
 
 

@@ -11,7 +11,7 @@ from openpts.procedures.kit.header import date_and_time, drive_name, purge_metho
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.cover_page import cover_page, executive_page
+from openpts.report.cover_page import cover_page, executive_page, run_tables
 from openpts.report.record_files import RecordFile, files_page
 from openpts.report.run_part import RunPart, in_order, merged_page, part_of
 from openpts.report.sources import default_date
@@ -20,12 +20,13 @@ from openpts.units import format_capacity
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import rows_table
 from openpts_pages.measure import Style
-from openpts_pages.model import Block, Page, Report, Table, Verdict
+from openpts_pages.model import Block, Page, Report, Section, Table, Verdict
 from openpts_pages.texts import brief, fact_text
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"
 _LONGEST_STEM: Final = 120
+_ANNEX: Final = ("-preparation", "-energy", "-media-writes")  # ends of pages' ids
 _TERMS: Final = (
     ("AR", "Active Range: the LBAs that the test may touch, as a share of the user capacity"),
     ("ART", "Average response time: mean time from submission to completion of an I/O"),
@@ -115,9 +116,23 @@ def undigested(
     what = parts[0].title if single else f"{len(parts)} tests"
     form = _FORMAT if any(manifest.conditions.of_specification for manifest in manifests) else _BEYOND
     classes = " / ".join(dict.fromkeys(manifest.conditions.class_text for manifest in manifests))
+    of_specification = style is Style.SPECIFICATION
+    if not of_specification:
+        parts = [replace(part, sections=tuple(map(_results_first, part.sections))) for part in parts]
     summary = cover_page(parts[0], style) if single else executive_page(parts, style)
     limits = [(part.name, part.limits) for part in parts if part.limits is not None]
     glossary = Page("glossary", "Glossary", (items_table("glossary-terms", "Terms", _TERMS),))
+    results = (merged_page(limits),) if limits else ()
+    setup = merged_page([(part.name, part.setup) for part in parts])
+    if not of_specification:
+        setup = replace(setup, blocks=(*run_tables(parts), *setup.blocks))
+    annex = (
+        setup,
+        *_at(parts, "conformance"),
+        *_at(parts, "audit"),
+        merged_page([(part.name, part.conditions) for part in parts]),
+        *_at(parts, ""),
+    )
     report = Report(
         title=f"{kind}SSD Performance Test Report: {what}",
         subtitle=f"{', '.join(_drive(first))} - {classes}",
@@ -125,17 +140,9 @@ def undigested(
         report_date=report_date,
         red_line=_red_line(parts),
         footer=f"{form}  |  {test_id if single else f'{what} from {test_id} on'}",
-        front=(
-            summary,
-            *((merged_page(limits),) if limits else ()),
-            merged_page([(part.name, part.setup) for part in parts]),
-            *_at(parts, "conformance"),
-            *_at(parts, "audit"),
-            merged_page([(part.name, part.conditions) for part in parts]),
-            *_at(parts, ""),
-        ),
+        front=(summary, *results, *(annex if of_specification else ())),
         sections=tuple(section for part in parts for section in part.sections),
-        back=(*_at(parts, "back"), glossary),
+        back=(*(() if of_specification else annex), *_at(parts, "back"), glossary),
         deviation_count=sum(part.deviation_count for part in parts),
         stem=_stem(parts),
         paper=paper,
@@ -143,6 +150,11 @@ def undigested(
     )
     test_ids = {part.folder: part.manifest.test_id for part in parts}
     return replace(report, back=(*report.back, files_page(report, files, test_ids)))
+
+
+def _results_first(section: Section) -> Section:
+    """The section with how its drive was prepared, and what it took, behind what was measured."""
+    return replace(section, pages=tuple(sorted(section.pages, key=lambda page: page.id.endswith(_ANNEX))))
 
 
 def _at(parts: Sequence[RunPart], place: str) -> Iterator[Page]:

@@ -177,10 +177,16 @@ def cover_page(part: RunPart, style: Style) -> Page:
     not_conformant = "fail" if manifest.conditions.of_specification else "info"
     deviations = Verdict(standing.bottom_line, "pass" if standing.conformant else not_conformant)
     summary = with_pages(cover_table(part.short_title, part.deviation_count, part.measures), part.sections)
-    drive = (_drive_table([part]), *purpose_tables([(part.name, part.purpose)]))
     troubles = (*part.failures, *health_verdicts(part), *part.verdicts)
     if style is Style.SPECIFICATION:
-        blocks: tuple[Block, ...] = (*drive, ended, *troubles, deviations, summary, *trend_figures([part]))
+        blocks: tuple[Block, ...] = (
+            *run_tables([part]),
+            ended,
+            *troubles,
+            deviations,
+            summary,
+            *trend_figures([part]),
+        )
     else:
         lead = lead_figure(part)
         question = manifest.conditions.question or procedure_of(part.test).question
@@ -192,7 +198,6 @@ def cover_page(part: RunPart, style: Style) -> Page:
             deviations,
             *(() if lead is None else (lead,)),
             summary,
-            *drive,
         )
     return Page("cover", "Executive summary", blocks, mandatory=True)
 
@@ -232,6 +237,12 @@ def with_pages(summary: Table, sections: Sequence[Section]) -> Table:
         columns=(*summary.columns, Column("Page", align="center", width=0.5)),
         rows=tuple(replace(row, cells=(*row.cells, link)) for row in summary.rows),
     )
+
+
+def run_tables(parts: Sequence[RunPart]) -> tuple[Table, ...]:
+    """The drive, what it is for, and of several runs how each ended: on the cover or before the set-up."""
+    purposes = purpose_tables((part.name, part.purpose) for part in parts)
+    return (_drive_table(parts), *purposes, *((_runs_table(parts),) if len(parts) > 1 else ()))
 
 
 def _drive_table(parts: Sequence[RunPart]) -> Table:
@@ -285,17 +296,16 @@ def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
         for part in parts
     ]
     summary = replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
-    drive = _drive_table(parts)
-    purposes = purpose_tables((part.name, part.purpose) for part in parts)
-    figures, runs = trend_figures(parts), _runs_table(parts)
+    figures = trend_figures(parts)
     if style is Style.SPECIFICATION:
-        blocks: tuple[Block, ...] = (drive, *purposes, *_verdicts(parts), summary, *figures, runs)
+        *drive, runs = run_tables(parts)
+        blocks: tuple[Block, ...] = (*drive, *_verdicts(parts), summary, *figures, runs)
     else:
         tests = [row.head.text if row.cells[1].value is not None else "" for row in summary.rows]
         first_of_each = [tests.index(test) for test in dict.fromkeys(tests) if test]
         large = answer(parts, f"What does this drive do in {len(parts)} tests?", summary, first_of_each)
         limits = (verdict for part in parts for verdict in limit_verdicts(part))
-        blocks = (large, *limits, *_verdicts(parts), *figures, summary, runs, drive, *purposes)
+        blocks = (large, *limits, *_verdicts(parts), *figures, summary)
     return Page("cover", "Executive summary", blocks, mandatory=True)
 
 

@@ -62,7 +62,12 @@ def long_table(rows: int) -> Table:
     return Table("long-one", "Rows", Column("x"), (Column("y"),), lines)
 
 
-def test_a_mandatory_page_has_a_sheet_of_its_own_and_short_ones_share_one(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("style", "on_sheets"), [("specification", [0, 1, 2, 2, 2, 3, 3]), ("full", [0, 0, 0, 0, 0, 1, 1])]
+)
+def test_mandatory_pages_have_sheets_of_their_own_in_the_order_of_the_specification(
+    tmp_path, style, on_sheets
+) -> None:
     demanded = [short_page(f"Demanded {n}", mandatory=True) for n in range(2)]
     long = long_table(9)
     pages = (
@@ -73,10 +78,11 @@ def test_a_mandatory_page_has_a_sheet_of_its_own_and_short_ones_share_one(tmp_pa
     )
     report = golden_report()
     section: Section = replace(report.sections[0], pages=pages)
-    report = replace(report, sections=(section,), back=(short_page("Behind one"), short_page("Behind two")))
+    back = (short_page("Behind one"), short_page("Behind two"))
+    report = replace(report, sections=(section,), back=back, style=style)
     sheets = texts(printed(report, tmp_path))
     places = [sheet_of(sheets, page.title) for page in (*pages, *report.back)]
-    assert [place - places[0] for place in places] == [0, 1, 2, 2, 2, 3, 3]
+    assert [place - places[0] for place in places] == on_sheets
 
 
 @pytest.mark.parametrize(("pages", "most_sheets"), [(10, 1), (40, 1), (80, 1), (300, 3)])
@@ -86,7 +92,7 @@ def test_contents_are_on_one_sheet_as_long_as_they_fit(tmp_path, pages, most_she
         report.sections[0], pages=tuple(short_page(f"Part {n:03}") for n in range(pages))
     )
     cover = replace(report.front[0], blocks=(long_table(35),))
-    made = replace(report, front=(cover,), sections=(section,), back=())
+    made = replace(report, front=(cover,), sections=(section,), back=(), style="specification")
     listed = [re.findall(r"Part (\d{3}) \. ", sheet) for sheet in texts(printed(made, tmp_path))]
     assert sorted(int(n) for sheet in listed for n in sheet) == list(range(pages))
     assert 1 <= sum(bool(sheet) for sheet in listed) <= most_sheets
@@ -99,7 +105,7 @@ def test_a_link_without_a_text_prints_the_page_it_leads_to(tmp_path) -> None:
 
 
 def test_a_test_beyond_the_specification_names_none(tmp_path) -> None:
-    pages = texts(printed(golden_report(), tmp_path))
+    pages = texts(printed(replace(golden_report(), style="specification"), tmp_path))
     (beyond,) = [page for page in pages if "Methodology Test" in page]
     assert "SNIA" not in beyond.replace("not SNIA RTP", "")
     assert "PTS" not in beyond

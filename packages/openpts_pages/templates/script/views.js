@@ -170,10 +170,18 @@ const plotOf = async (element) => {
   return (element.plot = { element, figure: { zoom_group: "", ...figure, series }, table, points, spec: specs[element.id], state: stateOf(element) });
 };
 
-// Names of points and of places along x are kept apart for 720 px; lines alone can be drawn for a telephone.
+// Names of points and of places along x are kept apart for 720 px, and still mostly at 560. What is wider than
+// the window is made smaller by the style sheet.
 const narrowest = ({ kind, rules = [], marks = [], bands = [], y2 }) => {
   const isPlain = kind === "lines" && !y2 && !marks.length && bands.length < 3 && !rules.some((rule) => rule.axis === "x");
-  return isPlain ? 440 : 720;
+  return isPlain ? 440 : 560;
+};
+
+// On a telephone the buttons of series are the legend: labels beside lines would take half of the room.
+const withoutLabels = (layers) => {
+  const beside = (layer) => layer.encoding?.x?.value === "width" && layer.data?.values;
+  for (const layer of leaves(layers).filter(beside)) layer.data.values = layer.data.values.filter((row) => !row.key);
+  return without(layers, (layer) => beside(layer) && !layer.data.values.length);
 };
 
 const draw = async (element) => {
@@ -182,7 +190,9 @@ const draw = async (element) => {
   const turn = (element.turn = (element.turn ?? 0) + 1);
   const [plot, embed, { config }] = await Promise.all([plotOf(element), vega(), plots()]);
   const spec = specOf(plot);
-  spec.width = Math.max(Math.min(narrowest(plot.figure), spec.width), Math.min(1000, element.querySelector(".drawing").clientWidth));
+  const room = element.querySelector(".drawing").clientWidth;
+  spec.width = Math.max(Math.min(narrowest(plot.figure), spec.width), Math.min(1000, room));
+  if (spec.width > room && element.querySelector(".series")) spec.layer = withoutLabels(spec.layer);
   const holder = document.createElement("div");
   const result = await embed(holder, spec, { actions: false, renderer: "svg", config: config[theme()] });
   if (turn !== element.turn) { result.finalize(); return; }  // the reader was quicker

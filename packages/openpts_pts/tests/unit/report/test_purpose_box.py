@@ -55,8 +55,8 @@ def test_without_a_declaration_there_is_no_box(run) -> None:
 def test_all_that_is_declared_is_in_the_box_beside_what_was_measured(run) -> None:
     heated = (TelemetryPoint(1, "temperature_c", 31.0), TelemetryPoint(9, "temperature_c", 72.5))
     report = build_report(replace(declaring(run, DECLARED), sampled=heated), DATE)
-    tables = [block.id for block in report.front[0].blocks if isinstance(block, Table)]
-    assert tables[-2:] == ["cover-drive", "cover-purpose"]
+    tables = [block.id for block in report.back[0].blocks if isinstance(block, Table)]
+    assert tables[:2] == ["cover-drive", "cover-purpose"]
     rows = box(report)
     written_tb = sum(step.sample.write.bytes for step in run.steps) / 1e12
     fills = written_tb * 1e12 / run.manifest.target.user_capacity_bytes

@@ -18,7 +18,7 @@ from openpts.record.reader import read_run
 from openpts.runner.events import Event, RunStarted
 from openpts.runner.run import run_test
 from tests.support.killed_run import small
-from tests.support.manual import ROOT
+from tests.support.manual import ROOT, section
 from tests.support.plugin_folders import installed
 
 CONCERN = '''
@@ -157,8 +157,8 @@ def test_a_broken_one_ends_the_run_with_its_name(place, source, snapshot) -> Non
 
 
 def test_the_manual_names_each_moment_in_its_order() -> None:
-    text = (ROOT / "packages/openpts/docs/plugins.md").read_text()
-    assert re.findall(r"^\| `(\w+)` \| ", text.partition("## Concerns")[2], re.MULTILINE) == list(MOMENTS)
+    text = section(ROOT / "packages/openpts/docs/plugins.md", "Concerns")
+    assert re.findall(r"^\| `(\w+)` \| ", text, re.MULTILINE) == list(MOMENTS)
 
 
 def test_a_concern_without_moments_does_nothing(place) -> None:

@@ -18,7 +18,15 @@ from openpts.vocabulary.document import Document, filled
 from openpts.vocabulary.limit import JudgedLimit, Judgement, whole_of
 from openpts.vocabulary.sample import Phase, Sample, StepState
 from openpts_check.check import CheckConditions
-from openpts_check.purpose import DEVICE_READS, Asked, CheckPurpose, PurposeFigure, Seen, purpose_named
+from openpts_check.purpose import (
+    BUFFERED_LOOP,
+    DEVICE_READS,
+    Asked,
+    CheckPurpose,
+    PurposeFigure,
+    Seen,
+    purpose_named,
+)
 from openpts_pages.texts import fact_text
 from openpts_work.counters import change
 
@@ -30,6 +38,7 @@ _THROTTLING: Final = ("throttle_events", "throttled_s", "drive_throttle_events",
 class Circumstances(Struct, frozen=True):
     """``cached`` is the share of the reads that a cache of this host answered, None if small or not known.
 
+    ``in_memory``: the disk is a loop device without direct I/O, so that the page cache answers for its file.
     ``limited`` names what of the host was the limit, empty if nothing was. ``throttled``: heat slowed the
     drive down, by its log or in an interval.
     """
@@ -37,16 +46,18 @@ class Circumstances(Struct, frozen=True):
     cached: float | None
     limited: str
     throttled: bool
+    in_memory: bool = False
 
     @classmethod
     def of(cls, run: Run) -> Self:
         """By the record of a run."""
-        return cls(_cached_share(run), _limits_text(run), _is_throttled(run))
+        in_memory = fact_text(run.manifest.dut, "interface", "") == BUFFERED_LOOP
+        return cls(_cached_share(run), _limits_text(run), _is_throttled(run), in_memory)
 
     def doubt(self, figure: PurposeFigure, *, kept: bool) -> str:
         """Why the figure may be another one than the disk's; empty where it can only be better or is not."""
         if kept:
-            return self._cache_text if figure.of_reads and self.cached is not None else ""
+            return self._cache_text if figure.of_reads and self._is_cached else ""
         if self.limited:
             return f"this host was the limit ({self.limited})"
         return "the drive was throttled by heat" if self.throttled and figure.needs_repeats else ""
@@ -54,7 +65,7 @@ class Circumstances(Struct, frozen=True):
     @property
     def sentences(self) -> Iterator[str]:
         """What the answer has to be taken with."""
-        if self.cached is not None:
+        if self._is_cached:
             yield f"{self._cache_text}: the disk was not asked"
         in_part = f"this host was the limit in part ({self.limited})"
         yield in_part if self.limited else "this host was not the limit"
@@ -64,7 +75,9 @@ class Circumstances(Struct, frozen=True):
     @property
     def remedies(self) -> Iterator[str]:
         """What to do so that it can be said."""
-        if self.cached is not None:
+        if self.in_memory:
+            yield "switch the loop device to direct I/O: `losetup --direct-io=on /dev/loopN`"
+        elif self.cached is not None:
             yield "name a directory on a file system with direct I/O to the disk, such as ext4 or xfs"
         if self.limited:
             yield "ask again when this machine has nothing else to do"
@@ -72,7 +85,13 @@ class Circumstances(Struct, frozen=True):
             yield "cool the drive, and ask again; `openpts run thermal` finds what it does when hot"
 
     @property
+    def _is_cached(self) -> bool:
+        return self.in_memory or self.cached is not None
+
+    @property
     def _cache_text(self) -> str:
+        if self.in_memory:
+            return f"the page cache of this host answers for a {BUFFERED_LOOP}"
         return f"a cache of this host answered {100 * (self.cached or 0):.0f} % of the reads"
 
 
@@ -144,8 +163,9 @@ class JudgedFigure(Struct, frozen=True):
 
     @property
     def span(self) -> str:
-        """From the least to the largest repeat: ``9.11 to 46.83``; empty of fewer than two."""
-        ends = (f"{end(self.values):,.{self.figure.decimals}f}" for end in (min, max))
+        """From the least to the largest, the value among them: ``9.11 to 46.83``; empty of fewer than two."""
+        every = (*self.values, *(() if self.value is None else (self.value,)))
+        ends = (f"{end(every):,.{self.figure.decimals}f}" for end in (min, max))
         return " to ".join(ends) if len(self.values) > 1 else ""
 
     @property
@@ -322,7 +342,9 @@ def _purpose_of(name: str) -> CheckPurpose:
 
 def _seen(run: Run, purpose: CheckPurpose, conditions: CheckConditions) -> tuple[list[Seen], Seen]:
     """What each repeat measured, and all of them together."""
-    loads = purpose.loads(_asked(conditions))
+    # names are asked for alone, which do not depend on the part
+    length_ns, heat_ns = conditions.minute_ns, conditions.heat_ns
+    loads = purpose.loads(Asked(conditions.active_range, conditions.size_bytes, length_ns, heat_ns))
     again = [load.name for load in loads if not load.once]
     once = [load.name for load in loads if load.once]
     before, after = (None if one is None else one.reading for one in around(run.health))
@@ -336,11 +358,6 @@ def _seen(run: Run, purpose: CheckPurpose, conditions: CheckConditions) -> tuple
         for name, samples in seen.loads.items():
             together[name] += samples
     return by_repeat, Seen({**together, **heat}, before, after)
-
-
-def _asked(conditions: CheckConditions) -> Asked:
-    """What the loads were made of, but for the part: the answer asks for their names alone."""
-    return Asked(conditions.active_range, conditions.size_bytes, conditions.minute_ns, conditions.heat_ns)
 
 
 def _by_name(steps: Sequence[StepRecord], names: Sequence[str]) -> Mapping[str, list[Sample]]:

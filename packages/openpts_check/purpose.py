@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from openpts.did_you_mean import did_you_mean
 from openpts.errors import UsageError
 from openpts.plugins import Kind, load, offers
 from openpts.vocabulary.facts import HealthReading
@@ -141,7 +142,12 @@ class CheckPurpose(Struct, frozen=True):
 
 _LISTED: Final = ("commit", "stream", "record", "kv", "desktop", "build")
 """The order of openpts' own: metadata have none."""
-_ALSO: Final = {"boot": "build"}
+_ALSO: Final = {
+    **dict.fromkeys(("etcd", "postgres", "mysql"), "commit"),
+    "boot": "build",
+    "llm": "stream",
+    "video": "record",
+}
 """What a purpose is called, too."""
 
 
@@ -151,17 +157,23 @@ def purpose_names() -> tuple[str, ...]:
     return (*(name for name in _LISTED if name in found), *sorted(found - set(_LISTED)))
 
 
-def purpose_named(name: str) -> CheckPurpose:
-    """A purpose by one of its names, imported now.
+def purpose_named(name: str, beside: tuple[str, ...] = ()) -> CheckPurpose:
+    """A purpose by one of its names, imported now; an error lists those ``beside`` as well.
 
     Raises UsageError for one that is not there, PluginError for a broken one.
     """
     offer = offers(Kind.PURPOSE).get(_ALSO.get(name, name))
     if offer is None:
-        raise UsageError(f"no purpose is called {name!r}: there are {', '.join(purpose_names())}")
+        known = (*purpose_names(), *beside)
+        meant = did_you_mean(name, (*known, *_ALSO))
+        there = f"{meant} There" if meant else "there"
+        raise UsageError(f"no purpose is called {name!r}: {there} are {', '.join(known)}")
     found: CheckPurpose = load(offer)
     return found
 
 
 DEVICE_READS: Final = "device_read_bytes"
 """Bytes that the kernel has read from the whole disk, at a step's start and end."""
+
+BUFFERED_LOOP: Final = "loop device without direct I/O"
+"""What a disk's interface is where the page cache of this host answers for the file that it is made of."""

@@ -30,7 +30,7 @@ from openpts.vocabulary.stimulus import ActiveRange, planned_length_ns
 from openpts_check.answer import WORDS, CheckAnswer, answer_of
 from openpts_check.check import PROCEDURE
 from openpts_check.check.script import asked_of
-from openpts_check.purpose import Asked, CheckPurpose, Load, purpose_named, purpose_names
+from openpts_check.purpose import Asked, CheckPurpose, purpose_named, purpose_names
 from openpts_pages.texts import fact_text
 
 if TYPE_CHECKING:
@@ -42,9 +42,9 @@ _HEAD: Final = 11
 
 def screen_lines(run: Run, answer: CheckAnswer, reports: Sequence[str], columns: int) -> Iterator[str]:
     """Lines of at most so many columns, as far as names of files allow."""
+    yield from textwrap.wrap(f"{answer.word}: {answer.reason}", columns)
     yield from _parts("Question", [answer.purpose.question], columns)
     yield from _parts("Disk", [_disk(run)], columns)
-    yield from _parts("Answer", [f"{answer.word}: {answer.reason}"], columns)
     yield ""
     yield from _figure_lines(answer, columns)
     yield ""
@@ -62,25 +62,14 @@ def _disk(run: Run) -> str:
 
 
 def _figure_lines(answer: CheckAnswer, columns: int) -> Iterator[str]:
-    rows = [
-        (
-            one.figure.label,
-            one.text,
-            f"({one.span})" if one.span else "",
-            one.limit.limit,
-            WORDS[one.judgement].lower(),
-        )
-        for one in answer.figures
-    ]
-    label_width, value_width, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-    for one, (label, value, *others) in zip(answer.figures, rows, strict=True):
-        padded = (f"{text:<{width}}" for text, width in zip(others, widths, strict=True))
-        line = "  ".join(("", f"{label:<{label_width}}", f"{value:>{value_width}}", *padded)).rstrip()
-        source = f"({one.figure.bound.source})"
-        if len(line) + 2 + len(source) <= columns:
-            yield f"{line}  {source}"
-        else:
-            yield from (line, f"      {source}")
+    """Two lines each: the value with its verdict, then the repeats, the bound and who published it."""
+    label_width = max(len(one.figure.label) for one in answer.figures)
+    value_width = max(len(one.text) for one in answer.figures)
+    for one in answer.figures:
+        value = f"{one.text:>{value_width}}  {WORDS[one.judgement].lower()}"
+        yield f"  {one.figure.label:<{label_width}}  {value}"
+        held = f"{f'{one.span}; ' if one.span else ''}{one.limit.limit} ({one.figure.bound.source})"
+        yield from textwrap.wrap(held, columns, initial_indent=" " * 6, subsequent_indent=" " * 6)
 
 
 def _parts(head: str, texts: Sequence[str], columns: int) -> Iterator[str]:
@@ -109,7 +98,7 @@ _LONGEST_MINUTES: Final = 1440
 @with_options
 def check(  # long: its parameters are the options
     *,
-    target: str = argument("DIR|DRIVE|RUN", required=True),
+    target: str | None = argument("DIR|DRIVE|RUN", required=False),
     purpose_name: str | None = option(
         "--for PURPOSE", "Answer for this purpose; without it they are listed.", name="purpose_name"
     ),
@@ -150,6 +139,13 @@ def check(  # long: its parameters are the options
     of_run = {"--repeats": repeats, "--heated": heated, "--size": size, "--out": out, "--seed": seed}
     of_run |= {"--no-report": no_report or None}
     of_endurance = {"--like": like, "--tbw": tbw}
+    if target is None:
+        if purpose_name is not None:
+            raise UsageError(
+                f"no disk: name a directory on it, as in `openpts check DIR --for {purpose_name}`"
+            )
+        _list_purposes("DIR", sys.maxsize)
+        return 0
     folder = Path(target)
     # the record of another test is in a folder like others
     if folder.is_dir() and has_begun(folder) and read_manifest(folder).conditions.test == PROCEDURE.name:
@@ -169,7 +165,9 @@ def check(  # long: its parameters are the options
     if purpose_name is None:
         _list_purposes(target, place.room_bytes)
         raise UsageError("no purpose: give --for with one of this list")
-    purpose = _purpose(purpose_name, minutes)
+    if minutes is not None and minutes > _LONGEST_MINUTES:
+        raise UsageError(f"--minutes {minutes:g}: only --for {_ENDURANCE} takes more than {_LONGEST_MINUTES}")
+    purpose = purpose_named(purpose_name, (_ENDURANCE,))
     if heated is not None and not purpose.heats:
         raise UsageError(f"--heated: {purpose.name} does not ask what heat does")
     size_bytes = place.size_bytes(size or purpose.size_bytes, purpose.least_bytes)
@@ -194,16 +192,6 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
             raise UsageError(f"{name}: {why}")
 
 
-def _purpose(name: str, minutes: float | None) -> CheckPurpose:
-    """The purpose that measures. Raises UsageError for one that is not there, and for too long a time."""
-    if minutes is not None and minutes > _LONGEST_MINUTES:
-        raise UsageError(f"--minutes {minutes:g}: only --for {_ENDURANCE} takes more than {_LONGEST_MINUTES}")
-    try:
-        return purpose_named(name)
-    except UsageError as error:
-        raise UsageError(f"{error}, {_ENDURANCE}") from None
-
-
 def _choices(
     purpose: CheckPurpose,
     size_bytes: int,
@@ -216,7 +204,8 @@ def _choices(
     """What the options choose of the test's parameters."""
     load_s = purpose.load_s
     if minutes is not None:
-        load_s = minutes * 60 / (repeats * len(_repeated(purpose, Asked(ActiveRange(), size_bytes, 0))))
+        loads = purpose.loads(Asked(ActiveRange(), size_bytes, 0))
+        load_s = minutes * 60 / (repeats * sum(not load.once for load in loads))
     given = {
         "purpose": purpose.name,
         "size": f"{size_bytes // MIB}MiB",
@@ -238,10 +227,6 @@ def _choices(
         short=Overrides(),
         settings={},
     )
-
-
-def _repeated(purpose: CheckPurpose, asked: Asked) -> list[Load]:
-    return [load for load in purpose.loads(asked) if not load.once]
 
 
 def _announced(purpose: CheckPurpose, place: "Place", size_bytes: int, choices: Choices) -> str:
@@ -304,17 +289,12 @@ def _printed(run: Run, documents: tuple[str, ...], *, as_json: bool) -> int:
     answer = answer_of(run)
     if as_json:
         print_document(answer.document(str(run.folder), documents))
-    else:
-        _print(run, answer, documents)
-    return _EXIT_CODES[answer.judgement]
-
-
-def _print(run: Run, answer: CheckAnswer, documents: tuple[str, ...]) -> None:
-    terminal = sys.stdout.isatty()
-    columns = min(os.get_terminal_size().columns, _PIPE_COLUMNS) if terminal else _PIPE_COLUMNS
+        return _EXIT_CODES[answer.judgement]
+    columns = min(os.get_terminal_size().columns, _PIPE_COLUMNS) if sys.stdout.isatty() else _PIPE_COLUMNS
     shown = tuple(one for one in documents if not one.endswith(".json")) or (str(run.folder),)
     for line in screen_lines(run, answer, shown, columns):
         click.echo(line)
+    return _EXIT_CODES[answer.judgement]
 
 
 def _list_purposes(target: str, room_bytes: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
+from openpts.device.block_device import BlockDevice
 from openpts.device.guard.guard import open_target
 from openpts.device.identity import dut_facts
 from openpts.device.targets.open_target import OpenTarget
@@ -18,12 +19,12 @@ from openpts.runner.driver import Driver, Engine
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import Facts, HealthReading, TargetKind
+from openpts.vocabulary.facts import Fact, Facts, HealthReading, TargetKind
 from openpts.vocabulary.purge import Consent
 from openpts_check.drivers.disk_engine import DiskEngine
 from openpts_check.drivers.disk_programs import SEGMENT_BYTES, Commits, SmallFiles
 from openpts_check.drivers.own_folder import FILE_NAME, LOG_NAME, own_folder
-from openpts_check.purpose import COMMITS, FILES
+from openpts_check.purpose import BUFFERED_LOOP, COMMITS, FILES
 from openpts_drives.gauges import disks_below
 from openpts_drives.health.health import read_health
 from openpts_drives.mounted.directory import DirectoryTarget, device_counts, open_directory
@@ -42,7 +43,10 @@ class DiskInUse(PhysicalDevice, kw_only=True):
             return of_file
         of_disk = dut_facts(self.below.facts, self.roots)
         known = {key: fact for key, fact in of_disk.items() if fact.value is not None}
-        own = {key: of_file[key] for key in ("file_system", "sector") if key in of_file}
+        own: Facts = {key: of_file[key] for key in ("file_system", "sector") if key in of_file}
+        disk = BlockDevice.of_node(Path(self.below.facts.path), self.roots).whole
+        if disk.text("loop/dio") == "0":
+            own["interface"] = Fact(BUFFERED_LOOP, disk.place("loop/dio"))
         return of_file | known | own
 
     def health(self) -> HealthReading:

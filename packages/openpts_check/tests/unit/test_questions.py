@@ -10,10 +10,12 @@ from msgspec.structs import replace
 
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.record.reader import Run, read_run
+from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.limit import Judgement
-from openpts_check.answer import answer_of
-from openpts_check.cli.check import check
-from openpts_check.purpose import purpose_named, purpose_names
+from openpts.vocabulary.sample import Phase
+from openpts_check.answer import JudgedFigure, answer_of
+from openpts_check.cli.check import check, screen_lines
+from openpts_check.purpose import BUFFERED_LOOP, purpose_named, purpose_names
 from openpts_compare.cli.verify import verify
 from tests.support.oracle_presets import write_oracle
 from tests.support.plugin_folders import installed
@@ -72,6 +74,11 @@ def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path, purpose) -> 
     assert exit_code == 0
     assert answer["answer"] == "pass"
     assert {one["judgement"] for one in answer["figures"]} == {"pass"}
+    run = read_run(tmp_path / "run")
+    lines = list(screen_lines(run, answer_of(run), ("run/report.html",), 80))
+    assert lines[0].startswith("YES: ")
+    assert max(map(len, lines)) <= 80
+    assert len("\n".join(lines).partition("\n\nAlso ")[0].splitlines()) <= 18
     again = CliRunner().invoke(check, [str(tmp_path / "run"), "--json"], standalone_mode=False)
     assert json.loads(again.stdout) == answer, "the answer is a function of the record"
     twice = CliRunner().invoke(check, [str(tmp_path / "run"), "--for", purpose], standalone_mode=False)
@@ -87,8 +94,60 @@ def test_each_purpose_says_what_its_bounds_are_and_who_published_them(purpose) -
     assert found.mistakes
 
 
-def test_booting_is_the_question_of_building() -> None:
-    assert purpose_named("boot") is purpose_named("build")
+@pytest.mark.parametrize(
+    ("spelling", "purpose"),
+    [
+        *((name, "commit") for name in ("etcd", "postgres", "mysql")),
+        *(("boot", "build"), ("llm", "stream"), ("video", "record"), ("desktop", "desktop")),
+    ],
+)
+def test_a_spelling_of_a_purpose_is_that_purpose(spelling, purpose) -> None:
+    assert purpose_named(spelling) is purpose_named(purpose)
+
+
+def test_a_near_miss_is_suggested() -> None:
+    with pytest.raises(UsageError, match=r"called 'postgress': did you mean postgres\? There are commit, "):
+        purpose_named("postgress")
+
+
+def test_without_a_directory_the_purposes_are_listed() -> None:
+    ended = CliRunner().invoke(check, [], standalone_mode=False)
+    assert ended.return_value == 0
+    assert all(f"  {name} " in ended.stdout for name in (*purpose_names(), "endurance"))
+    alone = CliRunner().invoke(check, ["--for", "etcd"], standalone_mode=False)
+    assert "name a directory on it, as in `openpts check DIR --for etcd`" in str(alone.exception)
+
+
+def test_a_value_is_inside_its_own_range() -> None:
+    """The best of all sizes over all repeats may be below the best of each."""
+    asked_for = purpose_named("stream").figures[0]
+    one = JudgedFigure(asked_for, 2.0, (2.5, 3.0), Judgement.FAIL)
+    assert one.span == "2.00 to 3.00"
+
+
+def test_the_rows_of_a_desktop_read_what_was_written_in_order(tmp_path) -> None:
+    """As benchmarks do: no repeat reads what the one before has scattered."""
+    words = ("--for", "desktop", "--seed", "1")
+    asked("sim:client-qlc?capacity=8GB&scale=1", *words, cwd=tmp_path)
+    steps = read_run(tmp_path / "run").phase(Phase.PROFILE)
+    rates = [
+        one.sample.bytes / one.sample.elapsed_ns
+        for one in steps
+        if one.sample.step.streams[0].name == "SEQ1M Q8T1 read"
+    ]
+    assert len(rates) == 3
+    assert min(rates) > 0.6 * max(rates)
+
+
+def test_a_loop_device_without_direct_io_is_named(tmp_path) -> None:
+    words = ("--for", "kv", "--minutes", "0.2", "--seed", "1")
+    asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
+    run = read_run(tmp_path / "run")
+    facts = {**run.manifest.dut, "interface": Fact(BUFFERED_LOOP, "sysfs")}
+    answer = answer_of(replace(run, manifest=replace(run.manifest, dut=facts)))
+    assert answer.judgement is Judgement.NO_VERDICT
+    assert answer.reason == "the page cache of this host answers for a loop device without direct I/O"
+    assert answer.advice[0].endswith("`losetup --direct-io=on /dev/loopN`")
 
 
 def test_heat_is_asked_for(tmp_path) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from openpts.device.targets.target import CONTROL_CHARACTERS, Scheme
 from openpts.errors import UsageError
-from openpts.units import format_capacity, parse_size_bytes
+from openpts.units import MB, format_capacity, parse_size_bytes
 from openpts.vocabulary.facts import Fact, Facts, SimulationFacts, TargetFacts
 
 _PREFIX: Final = "sim:"
@@ -142,6 +142,8 @@ def _faults(text: str) -> tuple[tuple[str, float], ...]:
 
 def _capacity_bytes(text: str) -> int:
     capacity_bytes = parse_size_bytes(text)
+    if text.isdigit() and capacity_bytes < MB:
+        raise UsageError(f"invalid capacity={text}: a number alone counts bytes; write capacity={text}GB")
     if not 0 < capacity_bytes <= _MOST_CAPACITY_BYTES:
         raise UsageError(f"invalid capacity={text}: write for example capacity=1TB")
     return capacity_bytes

@@ -216,6 +216,13 @@ def test_the_nearest_word_is_named(transcript) -> None:
         ("help",),
         ("version",),
         ("wear",),
+        ("/dev/nvme0n1",),
+        ("sim:enterprise-tlc",),
+        ("list",),
+        ("info",),
+        ("bench",),
+        ("plan", "iops", "sim:mlc", "--active-range", "0.75"),
+        ("plan", "iops", "sim:mlc?capacity=400"),
         ("runs",),
         ("unlock",),
         ("plans",),
@@ -232,6 +239,22 @@ def test_the_nearest_word_is_named(transcript) -> None:
         ("run", "lat", "sim:mlc", "--step-seconds", "few"),
     )
     assert transcript == "\n".join(as_typed(*words) for words in typed)
+
+
+@pytest.mark.parametrize(
+    ("typed", "same"),
+    [
+        (("--class", "PTS-C"), ("--class", "client")),
+        (("--class", "e"), ("--class", "enterprise")),
+        (("--active-range", "75%"), ("--active-range", "75")),
+        (("--step-seconds", "60s"), ("--step-seconds", "60")),
+        (("--time-scale", "50%"), ("--time-scale", "1/2")),
+    ],
+)
+def test_a_value_may_have_its_unit(typed, same) -> None:
+    words = ("plan", "iops", "--capacity", "1TB", "--seed", "1")
+    assert seen(*words, *typed) == seen(*words, *same)
+    assert seen(*words, *typed)[1] == 0
 
 
 @pytest.mark.parametrize("words", [("-V",), ("--version",)])

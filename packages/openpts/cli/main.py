@@ -6,6 +6,7 @@ make them load them first thing.
 
 import os
 import resource
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Final, NoReturn
@@ -28,6 +29,12 @@ _OF_FIO: Final = {
     "--ioengine": ("--io-path",),
 }
 """What does the same as an option of fio."""
+_MEANT: Final = {
+    "list": ("devices", "run --help", "sim list", "attach"),
+    "info": ("devices", "doctor", "report RUN"),
+    "bench": ("run iops --help", "run benchmarks --help", "io --help"),
+}
+"""Commands that answer a word typed first, which is none."""
 _NEEDLESS: Final = {"--direct": "leave it out, as no I/O goes through the page cache"}
 """Options of fio that nothing corresponds to."""
 
@@ -52,6 +59,8 @@ def _fail_for_words(error: click.ClickException, *, as_json: bool) -> NoReturn:
     reason = error.format_message()
     hints: tuple[str, ...] = ()
     match error:
+        case click.NoSuchCommand(ctx=click.Context(parent=None)) if hints := _meant(error.command_name):
+            reason = f"No command is called '{error.command_name}'. These may be meant:"
         case click.NoSuchCommand(ctx=click.Context() as context) if homes := _homes(error, context):
             reason = f"{error.message} Did you mean {', '.join(homes)}?"
         case click.NoSuchCommand(ctx=click.Context() as context):
@@ -68,6 +77,21 @@ def _fail_for_words(error: click.ClickException, *, as_json: bool) -> NoReturn:
         case click.UsageError(ctx=click.Context() as context):
             hints = _how_to_call(context)
     _fail(reason, exit_code=_USAGE_EXIT_CODE, as_json=as_json, hints=hints)
+
+
+def _meant(word: str) -> tuple[str, ...]:
+    """The command lines for a word in the place of a command: for a target, what can be done with it."""
+    if word in _MEANT:
+        return tuple(f"openpts {words}" for words in _MEANT[word])
+    if not word.startswith(("/dev/", "sim:", "file:")):
+        return ()
+    target, is_drive = shlex.quote(word), word.startswith("/dev/")
+    return (
+        *([f"openpts devices {target}  (show whether it can be tested)"] if is_drive else []),
+        f"openpts io {target}  (read from it; nothing is written)",
+        f"openpts plan iops {target}  (print what a test will do)",
+        f"openpts run iops {target}{' --confirm-serial SERIAL' if is_drive else ''}  (ERASE and test it)",
+    )
 
 
 def _help(context: click.Context) -> str:

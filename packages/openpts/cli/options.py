@@ -259,11 +259,19 @@ class FiniteRange(click.FloatRange):
 
 
 class Percent(FiniteRange):
-    """A range of finite numbers in per cent; the sign may be there or not."""
+    """A range of finite numbers in per cent; the unit may be there or not."""
+
+    unit = "%"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number."""
-        return super().convert(value.removesuffix("%") if isinstance(value, str) else value, param, ctx)
+        return super().convert(value.removesuffix(self.unit) if isinstance(value, str) else value, param, ctx)
+
+
+class Seconds(Percent):
+    """The same in seconds."""
+
+    unit = "s"
 
 
 class EnduranceBytes(click.ParamType[int]):

@@ -17,6 +17,7 @@ from openpts.cli.options import (
     WHAT,
     FiniteRange,
     Percent,
+    Seconds,
     UsualFirst,
     WithBaseline,
     flag,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 
 _PREFIX: Final = "parameter_"
+_WITH_UNIT: Final = {"PCT": Percent, "SECONDS": Seconds}
 _WORDS: Final = "openpts.cli.procedure_options.words"
 
 
@@ -191,7 +193,7 @@ def _option(test: Procedure, parameter: Field) -> Callable[[Any], Any]:
         case inspect.IntType(ge=least, le=most):
             type_: click.ParamType[Any] = click.IntRange(least, most)
         case inspect.FloatType(gt=above, ge=least, le=most):
-            kind_of_number = Percent if parameter.value.metavar == "PCT" else FiniteRange
+            kind_of_number = _WITH_UNIT.get(parameter.value.metavar or "", FiniteRange)
             type_ = kind_of_number(above if least is None else least, most, min_open=least is None)
         case inspect.LiteralType(values=values):
             type_ = click.Choice(sorted(str(word) for word in values))
@@ -256,10 +258,20 @@ def _in_words(error: msgspec.ValidationError) -> str:
     return words_and_place(error)[0].replace(", got a text", "")
 
 
+class _ClassName(click.Choice[str]):
+    """A drive class by its name, or as the specification calls it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """``PTS-E`` and ``E`` are enterprise."""
+        short = value.lower().removeprefix("pts-")
+        named = next((name for name in self.choices if len(short) == 1 and name.startswith(short)), value)
+        return super().convert(named, param, ctx)
+
+
 CLASS_OPTION = option(
     "--class",
     RUN_SETTINGS["drive_class"].text,
-    click.Choice([drive_class.value for drive_class in DriveClass]),
+    _ClassName([drive_class.value for drive_class in DriveClass]),
     name="drive_class",
     usual=WHAT,
 )

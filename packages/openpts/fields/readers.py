@@ -74,7 +74,9 @@ def active_range(name: str, value: float | str) -> ActiveRange:
     """``75`` and ``0:75`` are the same: per cent of the LBAs. Raises UsageError for an empty one."""
     text = value if isinstance(value, str) else f"{value:g}"
     start, colon, end = text.rpartition(":")
-    first_pct, last_pct = (number(name, word) for word in (start if colon else "0", end))
+    first_pct, last_pct = (number(name, word.removesuffix("%")) for word in (start if colon else "0", end))
+    if name.startswith("--") and 0 < last_pct < 1 and "%" not in end:
+        refuse(name, text, f"is below 1 per cent: write {100 * last_pct:g} for that share, or {end}%")
     if not 0 <= first_pct < last_pct <= 100:
         refuse(name, text, "START must be below END, both in per cent of the LBAs: 75 or 25:75")
     return ActiveRange(first_pct, last_pct)
@@ -128,10 +130,12 @@ def point_of(name: str, text: str) -> RoundPoint:
 
 
 def time_scale(name: str, value: float | str) -> float:
-    """``1/60`` or ``0.05``: more than 0 and at most 1."""
+    """``1/60``, ``0.05`` or ``5%``: more than 0 and at most 1."""
     text = value if isinstance(value, str) else f"{value:g}"
     ratio = _RATIO.fullmatch(text)
-    if ratio is None:
+    if text.endswith("%"):
+        scale = number(name, text.removesuffix("%")) / 100
+    elif ratio is None:
         scale = number(name, text)
     else:
         divisor = Fraction(ratio[2])

@@ -142,7 +142,7 @@ def _faults(text: str) -> tuple[tuple[str, float], ...]:
 
 def _capacity_bytes(text: str) -> int:
     capacity_bytes = parse_size_bytes(text)
-    if text.isdigit() and capacity_bytes < MB:
+    if text.isdigit() and 0 < capacity_bytes < MB:
         raise UsageError(f"invalid capacity={text}: a number alone counts bytes; write capacity={text}GB")
     if not 0 < capacity_bytes <= _MOST_CAPACITY_BYTES:
         raise UsageError(f"invalid capacity={text}: write for example capacity=1TB")

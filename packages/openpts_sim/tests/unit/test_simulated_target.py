@@ -21,7 +21,7 @@ PRESETS = st.text(
 TARGETS = st.builds(
     SimulatedTarget,
     PRESETS,
-    st.none() | st.integers(1, 2**63 - 1),
+    st.none() | st.integers(10**6, 2**63 - 1),
     st.none() | st.integers(1, 1_000_000),
     st.none() | st.integers(0, 2**63 - 1),
     st.sampled_from(DriveHistory),

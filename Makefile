@@ -69,8 +69,7 @@ demo: $(if $(wildcard $(VENV)/.built),$(VENV)/.built,$(VENV)/.first)  ## an IOPS
 	  '  $(BIN)/openpts devices                    what each drive is, and whether it is free' \
 	  '  $(BIN)/openpts plan iops /dev/nvme0n1     how long the test takes, how much it writes' \
 	  '  $(BIN)/openpts run iops /dev/nvme0n1 --confirm-serial SERIAL' ''
-	@[ -e $(VENV)/.built ] || echo 'the rest of openpts is compiled: traces, captures of every I/O'
-	@$(MAKE) --no-print-directory $(VENV)/.built
+	@[ -e $(VENV)/.built ] || echo 'Traces and captures of every I/O are not compiled yet: make setup'
 
 # Drives that show what each test is there to show, at full length: capacity and preset differ for that.
 samples: $(VENV)/.built  ## build/samples: a report of every test, from simulated drives (5 to 10 minutes)

@@ -35,5 +35,5 @@ class FileArgs:
 
         options = ReportOptions(html=self.html or none, pdf=self.pdf or none, csv=self.csv or none)
         written = write_model(report, self.out or default, options)
-        print_notes(written)
+        print_notes([written])
         return [str(path) for path in written.documents]

@@ -6,6 +6,7 @@ From a notebook, with a run folder:
 
     run = openpts.read_run("openpts-runs/R1AL-20261120T220000Z-iops")
     pandas.DataFrame(run.frame("steps"))
+    pandas.DataFrame(run.key_values())
     openpts.measures(run)
     openpts.vega_lite(run)["iops-a7-plot"]
     openpts.build_report(run).title

@@ -1,11 +1,13 @@
 """What notebooks and programs of others use; ``openpts`` itself exports it."""
 
 import subprocess
+from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import msgspec
+from msgspec.structs import astuple
 
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.procedures.registry import procedure_of
@@ -22,24 +24,48 @@ _STDERR: Final = 2  # a notebook puts something without a descriptor in the plac
 _STOPPED: Final = 130
 
 
-def read_run(folder: str | PathLike[str]) -> Run:
+class OpenRun(Run, frozen=True, dict=True):
+    """A run with its results, as notebooks show it."""
+
+    @classmethod
+    def of(cls, run: Run) -> Self:
+        """The run, with nothing changed."""
+        return cls(*astuple(run))
+
+    def key_values(self) -> dict[str, list[Any]]:
+        """Its key values as a table, as ``frame`` has tables: a list for each column, all of one length."""
+        found = [one for one in measures(self) if one.is_key]
+        names = ("key", "label", "value", "unit", "better", "expanded_uncertainty", "note", "state")
+        return {name: [getattr(one, name) for one in found] for name in names}
+
+    def _repr_html_(self) -> str:
+        rows = (
+            f"<tr><td>{escape(one.cover_label or one.label)}</td><td>{escape(one.text)}</td>"
+            f"<td>{escape(one.unit)}</td></tr>"
+            for one in measures(self)
+            if one.is_key and one.on_cover
+        )
+        return f"<table><caption>{escape(repr(self))}</caption>{''.join(rows)}</table>"
+
+
+def read_run(folder: str | PathLike[str]) -> OpenRun:
     """Load a run folder, with all that its report needs.
 
     Raises RecordError if the folder has no record, or one that is damaged, contradicts itself, or has a
     version that this openpts cannot read.
     """
-    return read_for_report(Path(folder))
+    return OpenRun.of(read_for_report(Path(folder)))
 
 
-def read_runs(*folders: str | PathLike[str]) -> tuple[Run, ...]:
+def read_runs(*folders: str | PathLike[str]) -> tuple[OpenRun, ...]:
     """Load run folders, and all runs of suites and batches that have a record.
 
     Raises RecordError as ``read_run`` does, UsageError where a run is named twice.
     """
-    return tuple(map(read_for_report, run_folders_of([Path(folder) for folder in folders])))
+    return tuple(map(read_run, run_folders_of([Path(folder) for folder in folders])))
 
 
-def run_test(test: str, target: str, *options: str, out: str | PathLike[str]) -> Run:
+def run_test(test: str, target: str, *options: str, out: str | PathLike[str]) -> OpenRun:
     """Carry out a test on a target by ``openpts run``, in a process of its own, and load what it recorded.
 
     ``options`` are those of the command line: ``"--quick"``, and on a drive ``"--confirm-serial"`` and its

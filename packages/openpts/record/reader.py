@@ -88,6 +88,13 @@ class Run(Struct, frozen=True, dict=True):
     zero_at: datetime | None = None
     stored_at: tuple[datetime, ...] = ()
 
+    def __repr__(self) -> str:
+        """One line: steps hold histograms, which are millions of characters."""
+        made, target = self.manifest, self.manifest.target
+        simulated = " (simulated)" if target.simulation is not None else ""
+        what = f"{made.conditions.test} on {target.path}{simulated}, {made.state}, {len(self.steps):,} steps"
+        return f"<Run {made.test_id}: {what}, in {self.folder}>"
+
     def conditions(self, kind: type[C]) -> C:
         """The conditions, as those of a kind of test. Raises TypeError for another kind: parts of a test are
         asked about its own runs only.

@@ -69,7 +69,6 @@ def _why(fresh: float, settled: float) -> dict[str, Any]:
     """Why not a load generator and a minute: the drive idles between steps, and a fresh drive is fast."""
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v6.json",
-        "background": "white",
         "padding": 12,
         "spacing": 70,
         "hconcat": [

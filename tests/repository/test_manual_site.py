@@ -30,6 +30,7 @@ _FIELD: Final = (
     """[...document.querySelectorAll("*")].some((one) => one.shadowRoot?.querySelector("input"))"""
 )
 _LINK: Final = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+_ANCHOR: Final = re.compile(r"\]\((?!https?:)([^)#\s]+\.md)#([^)\s]+)\)")
 _OUTSIDE: Final = sorted(
     [
         ROOT / "tests/README.md",
@@ -59,6 +60,12 @@ def site(tmp_path_factory) -> Path:
     return folder / "build" / "docs"
 
 
+def _headings(page: Path) -> set[str]:
+    """The anchors of a page: its headings in small letters, with hyphens."""
+    heads = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w-]", "", head.lower().replace(" ", "-")) for head in heads}
+
+
 def _linked(page: Path) -> set[str]:
     return set(_LINK.findall(page.read_text(encoding="utf-8")))
 
@@ -66,6 +73,8 @@ def _linked(page: Path) -> set[str]:
 @pytest.mark.parametrize("page", _OUTSIDE, ids=lambda page: str(page.relative_to(ROOT)))
 def test_what_is_read_in_the_repository_alone_links_to_what_is_there(page: Path) -> None:
     assert [link for link in sorted(_linked(page)) if not (page.parent / link).exists()] == []
+    anchors = _ANCHOR.findall(page.read_text(encoding="utf-8"))
+    assert [one for one in anchors if one[1] not in _headings(page.parent / one[0])] == []
     if page.parent.parent.name == "packages":
         own = {f"docs/{one.name}" for one in page.parent.glob("docs/*.md")}
         assert {link for link in _linked(page) if link.startswith("docs/")} == own

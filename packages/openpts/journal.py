@@ -256,7 +256,7 @@ def _locked(path: Path, wait_s: float, roots: SystemRoots) -> Iterator[None]:
         until_s = time.monotonic() + wait_s
         while not _is_locked_now(fd):
             if time.monotonic() >= until_s:
-                raise JournalError(f"{_holder(fd, roots)} is putting back or changing what {path} tells of")
+                raise JournalError(f"{_holder(fd, roots)} is putting back or changing what {path} restores")
             time.sleep(_POLL_S)
         yield
 

@@ -42,7 +42,7 @@ def parse_size_bytes(text: str) -> int:
     unit = _UNIT_BY_LOWER_CASE.get(match[2].lower()) if match else None
     if match is None or unit is None:
         raise UsageError(
-            f"{text!r} is not a size: write a number and B, KiB, MiB, GiB, TiB (base 2) "
+            f"{text!r} is not a size. Write a number and B, KiB, MiB, GiB, TiB (base 2) "
             "or KB, MB, GB, TB (base 10), for example 512MiB"
         )
     size = Decimal(match[1]) * _BYTES_PER_UNIT[unit]

@@ -239,7 +239,7 @@ def export(
     ),
     header: bool = option("--header/--no-header", "Begin the CSV with its columns.", default=True),
     parquet: Path | None = option(
-        "DIR", "Put all tables of the record into DIR, as Parquet, beside those of other runs.", FOLDER
+        "DIR", "Put all tables of the record into DIR, as Parquet, with those of other runs.", FOLDER
     ),
     junit: Path | None = option("FILE", "Write what became of each test, as XML in JUnit's form.", NEW_FILE),
     exporters: tuple[str, ...] = option(

@@ -77,9 +77,9 @@ class LoadArgs:
     mix: tuple[int, int] | None = option(
         "R/W", "Per cent of reads and writes; 100/0.", words.read_write_mix, usual=WHAT
     )
-    trim: int | None = option("N", "Weight of trims beside that of --mix, which is 100.", _WEIGHT)
-    flush: int | None = option("N", "Weight of cache flushes beside --mix.", _WEIGHT)
-    fsync: int | None = option("N", "Weight of fsyncs beside --mix.", _WEIGHT)
+    trim: int | None = option("N", "Weight of trims; that of --mix is 100.", _WEIGHT)
+    flush: int | None = option("N", "Weight of cache flushes; that of --mix is 100.", _WEIGHT)
+    fsync: int | None = option("N", "Weight of fsyncs; that of --mix is 100.", _WEIGHT)
     ops: OperationWeights | None = option(
         "WEIGHTS", "All operations at once: read=70,write=20,trim=5,flush=5.", words.operations
     )

@@ -170,9 +170,9 @@ _PLACES: Final = {
 def cli(context: click.Context) -> None:
     """Measure what a solid-state drive really does once it has settled.
 
-    openpts runs the tests of the SNIA Solid State Storage Performance Test Specification 2.0.1: it purges and
-    preconditions the device, applies a defined stimulus until performance is steady, records every I/O, and
-    writes a report that a second lab can repeat.
+    openpts runs the tests of the SNIA Solid State Storage Performance Test Specification 2.0.1. It purges
+    and preconditions the device, applies a defined stimulus until performance is steady, and records
+    every I/O. It writes a report that a second lab can repeat.
 
     A TEST ON A DRIVE DESTROYS ALL DATA ON IT. It starts only if nothing uses the drive and its serial number
     is given.

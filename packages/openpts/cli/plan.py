@@ -97,9 +97,10 @@ class PlanList(Document, frozen=True, kw_only=True, tag="openpts.plans/1"):
 def plan_command(context: click.Context, listed: str | None, *, schema: bool, as_json: bool) -> None:
     """Print what a test will do, without touching the target.
 
-    Prints how long it takes, what it writes, wear and space; then its parts, with --steps every step in
-    order, the expected ledger, and whether a run would be refused now. A drive is only queried for its
-    identity, its purge methods and its use; a file is not created; a simulated drive does not run.
+    Prints how long it takes, what it writes, wear and space. Then prints its parts, with --steps every
+    step in order, the expected ledger, and whether a run would be refused now. A drive is only queried
+    for its identity, its purge methods and its use; a file is not created; a simulated drive does not
+    run.
 
     Without a TEST, --list and --schema show the plans that ship and what a plan file may have, for
     `--plan NAME|FILE`.

@@ -60,7 +60,7 @@ def resume(folder: Path, *, target: str | None, no_report: bool, as_json: bool, 
     if is_beginning(folder) and not has_begun(folder) and not is_locked(folder / CLAIM_NAME):
         raise RecordError(
             f"can't resume {folder}: it was cut off before its record began, and nothing was done to a "
-            "drive; remove the folder, and start again with the command that made it"
+            "drive. Remove the folder, and start again with the command that made it"
         )
     from openpts.cli.run_settings import end_run, run_and_log  # noqa: PLC0415 likewise
     from openpts.procedures.registry import procedure_of  # noqa: PLC0415 likewise

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _CONTINUE_OPTIONS: Final = (
     option(
         "--continue RUN",
-        "Follow the finished run in this folder on the same drive, without a purge: read first what it "
-        "wrote last, then number its cycles on, under its conditions where none are given.",
+        "Follow the finished run in this folder on the same drive, without a purge. Read first what it "
+        "wrote last, then continue its numbers of cycles, under its conditions where none are given.",
         FOLDER,
         name="continued",
     ),

@@ -82,9 +82,7 @@ class RunArgs:
         "", RUN_SETTINGS["scenario"].text, click.Choice([scenario.value for scenario in Scenario])
     )
     tune: bool = flag("Set the host up for the scenario during the run; see `openpts doctor`.")
-    exclusive_host: bool = flag(
-        "Refuse to run beside other runs of openpts on this host, and keep them away."
-    )
+    exclusive_host: bool = flag("Refuse other runs of openpts on this host, before and during this one.")
     telemetry_period_s: float | None = option(
         "--telemetry-period TIME",
         "Sample temperature, processors, other I/O and the like at this interval during the test: "

@@ -99,7 +99,7 @@ KNOWN_FLASH: Final = Field(
 )
 ONLY_SHORT: Final = Field(
     "Short form: stops where it does not hold",
-    "Short form: stop where the drive doesn't behave as assumed, instead of going on at full length.",
+    "Short form: stop where the drive doesn't behave as assumed, instead of continuing at full length.",
     SWITCH,
     free="a run that stops there has no results",
 )

@@ -77,7 +77,7 @@ class RunWriter:
             if others := exchangeable(folder):
                 raise RecordError(
                     f"can't create the run folder {folder}: {others}, so that any file could take the place "
-                    "of its record; choose a folder of your own with --out"
+                    "of its record. Choose a folder of your own with --out"
                 )
             if folder.exists() and any(path.name != expected for path in folder.iterdir()):
                 raise RecordError(f"{folder} is not empty: choose another folder with --out")

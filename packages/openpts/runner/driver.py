@@ -56,7 +56,7 @@ class Driver:
             return
         raise TargetError(
             f"{device.name} is a zoned drive (host-managed), which takes writes only in sequence within each "
-            f"zone, and the {self.test.short_title} test writes elsewhere: use a drive without zones"
+            f"zone. The {self.test.short_title} test writes elsewhere: use a drive without zones"
         )
 
     def check(self, script: Script, device: DeviceUnderTest) -> None:

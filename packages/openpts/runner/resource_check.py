@@ -192,7 +192,7 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
             at_scale = "" if target.simulation is None else f" at scale 1:{target.scale}"
             larger = _at_scale(target.path, fitting) if target.scale > fitting >= 1 else "a larger target"
             raise TargetError(
-                f"{target.name} is too small for the queue of {stimulus}: its active range holds "
+                f"{target.name} is too small for the queue of {stimulus}. Its active range holds "
                 f"{format_capacity(range_bytes)}{at_scale}, TC {stimulus.tc} x QD {stimulus.qd} x "
                 f"{format_block_size(stimulus.block_size_bytes)} outstanding need "
                 f"{format_capacity(outstanding_bytes)}; use {larger} or a smaller demand"

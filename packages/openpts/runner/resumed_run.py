@@ -148,7 +148,7 @@ class Continuation(Struct, frozen=True):
             raise TargetError(
                 f"can't continue {folder} on {now.target.path}: by its log "
                 f"{format_capacity(int(since_bytes))} were written to it since, so what that run wrote may "
-                "be gone; begin a new run without --continue"
+                "be gone. Begin a new run without --continue"
             )
 
 
@@ -356,7 +356,7 @@ def resumed_run(
     run, manifest = resumption.run, resumption.run.manifest
     if others := other_identity(manifest, now):
         raise TargetError(
-            f"can't resume on {now.target.path}: it is not as the run left it: {', '.join(others)}; name the "
+            f"can't resume on {now.target.path}: it is not as the run left it: {', '.join(others)}. Name the "
             "drive of the run with --target, or run the test again"
         )
     _refuse_other_platform(resumption, manifest.attempts[-1], now.attempts[-1])
@@ -397,8 +397,8 @@ def _refuse_other_platform(resumption: Resumption, then: Attempt, now: Attempt) 
     """Raises UsageError where host or software is another and that was not accepted."""
     if not resumption.accept_other_host and now.host != then.host:
         raise UsageError(
-            f"can't resume {resumption.run.folder} here: it ran on host {then.host}, and this is {now.host}; "
-            "resume it there, or accept another host with --accept-other-host, which the report discloses"
+            f"can't resume {resumption.run.folder} here: it ran on host {then.host}, and this is {now.host}. "
+            "Resume it there, or accept another host with --accept-other-host, which the report discloses"
         )
     if not resumption.accept_other_version and (others := _other_software(then, now)):
         text = ", ".join(f"{old}, and this is {new}" for old, new in others)

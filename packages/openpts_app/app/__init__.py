@@ -154,8 +154,8 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         float,
         Field(
             "Warm runs added until their RSE is at most (%)",
-            "Add warm runs, two at a time, until their relative standard error is at most this; 0 adds none, "
-            f"and the report judges by {RSE_LIMIT_PCT:g}.",
+            "Add warm runs, two at a time, until their relative standard error is at most this. With 0 none "
+            f"are added, and the report judges by {RSE_LIMIT_PCT:g}.",
             percent(ge=0, le=100),
             name="until_rse",
             text=lambda pct: f"warm runs added until their RSE is {pct:g} %" if pct else "no warm runs added",
@@ -286,9 +286,9 @@ PROCEDURE: Final = Procedure(
     question="How long does my program take on this drive, and is it the drive that it waits for?",
     purpose="""Any program as a benchmark of a drive: COMMAND, with its arguments, after --.
 
-    COMMAND runs in the directory that is tested, whose path takes the place of {dir} in its words. After a
-    conditioning run, which does not count, come cold runs, with the page cache dropped before each, and warm
-    runs, of which the median counts.
+    COMMAND runs in the directory that is tested, whose path takes the place of {dir} in its words. A
+    conditioning run does not count. Cold runs follow, with the page cache dropped before each. Of the warm
+    runs the median counts.
     """,
     quick={"warm_runs": 3, "until_rse": 0},
     purges=False,
@@ -299,8 +299,8 @@ PROCEDURE: Final = Procedure(
     },
     target_help="""
     TARGET is a directory on a mounted file system, which is taken as it is: only COMMAND writes there. Or it
-    is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created: it is
-    formatted, mounted, filled and trimmed, and unmounted in the end.
+    is a drive such as /dev/nvme0n1, or a scratch file (file:PATH?size=SIZE), which is created. Drive and file
+    are formatted, mounted, filled and trimmed, and unmounted in the end.
 """,
 )
 """The conditions of the application benchmark."""

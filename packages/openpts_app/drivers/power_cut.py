@@ -359,7 +359,7 @@ class DriveCutter(Struct):
             if self.writers.writer_progress().writes == before:
                 return
         raise RunFailedError(
-            "--cut-command ended, and the drive had answered all the while: its power was not cut; check "
+            "--cut-command ended, and the drive had answered all the while: its power was not cut. Check "
             "which drive the command switches, and keep the power off for a second at least"
         )
 

@@ -77,10 +77,10 @@ PROCEDURE: Final = Procedure(
     question="Does the drive keep through a power cut what it has acknowledged?",
     purpose="""Whether a drive keeps through power cuts what it has to keep: acknowledged data.
 
-    At full length: 50 cuts with the volatile write cache on and 50 with it off, each in the middle of some 10
-    s of random writes with flushes, then all of the written range read back. --cut-command cuts the power of
-    the drive and gives it back; a simulated drive needs none. Ends with status 7 if data were lost.
-    Untried on hardware.
+    At full length: 50 cuts with the volatile write cache on and 50 with it off, in the middle of random
+    writes with flushes. Then all of the written range is read back. --cut-command cuts the
+    power of the drive and gives it back; a simulated drive needs none. Ends with status 7 if data were
+    lost. Untried on hardware.
     """,
     quick={"cycles": 3, "load_seconds": 1, "range": "16MiB"},
     purges=False,

@@ -78,7 +78,7 @@ def fleet() -> None:
     """Run tests on the drives of other hosts by Slurm, each at most once.
 
     The fleet file names hosts and slots; see many-drives.md. A run has an ID of its own: however
-    often it is submitted, it is carried out once, and what the host has on its disk decides how it ended.
+    often it is submitted, it is carried out once. What the host has on its disk decides how it ended.
     """
 
 
@@ -161,7 +161,7 @@ def cancel(*, run_id: UUID = _RUN_ID, fleet_file: Path = FLEET_OPTION, as_json: 
     _show([backend_of(fleet_file).cancel(str(run_id))], as_json=as_json)
 
 
-@fleet.command(short_help="Go on with a run that was interrupted.")
+@fleet.command(short_help="Continue a run that was interrupted.")
 @together(_RUN_ID, ACCEPT_OPTIONS, *CONSENT_OPTIONS, CONFIRM_NAMESPACE, FLEET_OPTION, _JSON)
 def resume(
     *, run_id: UUID, confirm_serial: str | None, fleet_file: Path, as_json: bool, **options: Any
@@ -297,7 +297,7 @@ def start(
     *,
     request: str = argument("REQUEST"),
     job: str | None = option("NUMBER", "The scheduler's own number of this attempt."),
-    again: bool = flag("Go on with a run that was interrupted."),
+    again: bool = flag("Continue a run that was interrupted."),
     resume_words: tuple[str, ...] = argument("[OPTION]...", click.UNPROCESSED, nargs=-1),
     fleet_file: Path = FLEET_OPTION,
     host: str = _HERE,

@@ -169,7 +169,7 @@ def _keep_equal(folder: Path, hashes: Mapping[str, str], seen: Observation) -> N
                 remove_file(folder, name)
         raise FleetError(
             f"{len(others)} of {len(hashes)} files of run {seen.run_id} are not what they were on host "
-            f"{seen.host} when the fetch began, {others[0]} among them: fetch again, which takes these anew"
+            f"{seen.host} when the fetch began, {others[0]} among them. Fetch again, which takes these again"
         )
     for below in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
         synchronize_folder(below)

@@ -79,7 +79,7 @@ def run_all(targets: tuple[str, ...], **arguments: Any) -> None:
     Which tests: those of --tests, or of the plan, or all of the specification in its order. Each has its run
     folder; batch.json and index.html cover all of them. Settings of single tests are given in a plan file,
     with a table for each. All tests are checked before the first purge. If a test fails, the results of the
-    others are kept and the suite continues; it ends if a purge fails, if a target is refused or gone, or if
+    others are kept and the suite continues. It ends if a purge fails, if a target is refused or gone, or if
     it is stopped.
     """
     if len(targets) > 1:

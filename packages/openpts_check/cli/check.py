@@ -114,8 +114,8 @@ def check(  # long: its parameters are the options
     size: int | None = option("SIZE", "Use a file of this size.", amount_bytes),
     like: str | None = option(
         "RATE|TRACE|APP",
-        "For endurance, take this load: a rate such as 50GB/day, 3MB/s or 0.3DWPD, the writes of a trace, or "
-        "a program with its arguments in one word, which is run; otherwise what is written meanwhile.",
+        "Load of --for endurance: a rate such as 50GB/day, 3MB/s or 0.3DWPD, a trace, or a program to run, "
+        "with its arguments in one word. Without it, what is written meanwhile.",
     ),
     tbw: int | None = option(
         "", "For endurance, as rated, such as 1.2PB; a number alone is in TB.", EnduranceBytes()

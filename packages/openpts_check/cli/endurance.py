@@ -150,7 +150,7 @@ def like(text: str, capacity_bytes: int) -> Rate | LoadProgram:
         )
     figures = check(Input((text,)), lambda _ios: None).figures
     if figures is None or not figures.span_ns:
-        raise TraceError(f"can't tell what {path.name} writes each second: its I/Os are of one moment")
+        raise TraceError(f"the rate of {path.name} is unknown: its I/Os are of one moment")
     written = figures.operations.get("write")
     seconds = figures.span_ns / NS_PER_S
     return Rate(

@@ -71,7 +71,7 @@ def gate(  # long: its parameters are the options
     ),
     allow: tuple[Allowed, ...] = option(
         "",
-        "Judge figures all the same that have this, as `allow` in the limits file does. May be repeated.",
+        "Judge also figures that have this, as `allow` in the limits file does. May be repeated.",
         click.Choice([one.value for one in Allowed]),
         multiple=True,
         callback=lambda _context, _option, words: tuple(map(Allowed, words)),

@@ -23,7 +23,7 @@ def limit_options(conditions: type[Conditions] | None = None) -> tuple[Decorator
         metavar="FILE",
         type=click.Path(path_type=Path, dir_okay=False),
         help="Judge the finished run by the limits in this TOML file: exit code 10 if one failed, 13 if one "
-        "has no verdict; see `openpts gate`.",
+        "has no verdict. See `openpts gate`.",
     )
     return (limits_file, *_OTHER_OPTIONS)
 

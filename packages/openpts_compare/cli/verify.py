@@ -71,14 +71,15 @@ def verify(
     """Recompute every number of a report from its record, and name the differences.
 
     REPORT is a report.json, or the folder with one. RUN is what the report was made from, as for `openpts
-    report`; by default, the folder of the report. The files of the report (HTML, PDF, CSV) and of the record
-    beside it must match their SHA256SUMS, and the record its test's script and the rules of its ledger. Of a
-    batch, the report of each drive is verified. Exit code 8 if anything differs, 13 if all matches, but
-    script and ledger can't be checked, as another version of openpts or another program made the record.
+    report`; by default, the folder of the report. The files of report (HTML, PDF, CSV) and record must
+    match their SHA256SUMS. The record must match its test's script and the rules of its ledger. Of a
+    batch, the report of each drive is verified. Exit code 8 if anything differs. 13 if all
+    matches, but another version of openpts or another program made the record: its script and ledger can't be
+    checked.
 
-    With --requirements, each requirement of the specification is met or deviated (checked on the record, with
-    what shows it), built in (with the tests of openpts that prove it), not verifiable, not reached or not
-    applicable. Only the checked ones are counted as met.
+    With --requirements, each requirement of the specification has a verdict: met or deviated, with what
+    of the record shows it. Others are built in (tests of openpts prove them), not verifiable, not reached
+    or not applicable. Only the checked ones are counted as met.
     """
     if requirements or guide is not None:
         if runs:

@@ -155,10 +155,10 @@ def idle_flush(
 
     A drive with a fast cache (SLC) moves data out of it in the background when it is idle. No standard
     command reports the end of that work, so openpts looks at intervals: it times single reads for two
-    seconds. The drive counts as settled when response times and temperature of the last looks hardly differ
-    and, if its log counts that, when it no longer writes to its media. A drive without such a log that works
-    evenly for long seems settled too early: set --least for it. Exits with 9 if the drive has not settled in
-    time.
+    seconds. The drive counts as settled when response times and temperature of the last samples hardly
+    differ. If its log counts writes to its media, these must have ended. A drive without such a log that
+    works evenly for long seems settled too early: set --least for it. Exits with 9 if the drive has not
+    settled in time.
     """
     rule = _rule(longest, least, look, probe)
     capacity_bytes, notes, looks = 0, tuple[str, ...](), list[ListedObservation]()

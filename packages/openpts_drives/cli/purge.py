@@ -118,9 +118,9 @@ def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> i
         click.echo(f"{drive} has no password ({identity.security})")
         return 0
     raise TargetError(
-        f"{drive} has a password ({identity.security}), which is not recorded here {where}: if openpts "
-        f"set it on another machine, it is {PASSWORD!r} as always, so hdparm --user-master u "
-        f"--security-disable {PASSWORD} {drive} removes it; otherwise its owner has to remove it"
+        f"{drive} has a password ({identity.security}), which is not recorded here {where}. If openpts "
+        f"set it on another machine, type hdparm --user-master u --security-disable {PASSWORD} {drive}. "
+        "Otherwise its owner has to remove it."
     )
 
 
@@ -155,8 +155,8 @@ def purge(
         name="--list",
     ),
     to_unlock: bool = flag(
-        "Purge nothing: remove the password that an interrupted ATA Security Erase left on TARGET, a node or "
-        "a serial number, or on all drives on record.",
+        "Purge nothing: remove the password that an interrupted ATA Security Erase left. TARGET is a node or "
+        "a serial number. Without it, all drives on record.",
         name="--unlock to_unlock",
     ),
     consent: ConsentOfOne = group(_PurgeConsent),
@@ -164,11 +164,11 @@ def purge(
 ) -> int:
     """Purge TARGET by one of its methods, and prove it. DESTROYS ALL DATA on it.
 
-    Before the purge, random marks are written all over the drive and older data is sampled; all of it must
-    read back changed afterwards, whatever the drive reports. The drive's own logs are printed beside that.
+    Before the purge, random marks are written all over the drive and older data is sampled. All of it must
+    read back changed afterwards, whatever the drive reports. The drive's own logs are printed, too.
     Its methods are untried on hardware: emulated drives have run them.
 
-    The method psid-revert also frees a drive that is locked; it asks for the PSID on the drive's label, or
+    The method psid-revert also frees a drive that is locked. It asks for the PSID on the drive's label, or
     reads it from standard input, and nothing records it.
 
     A drive that still has a password of openpts is refused until --unlock has removed that. One that unlocks

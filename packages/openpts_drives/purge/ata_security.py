@@ -95,7 +95,7 @@ def free_of_password(device: BlockDevice, entry: Entry, run: ProgramRunner, *, o
         if (process := hdparm_at_work(device.node, device.roots)) is not None:
             raise TargetError(
                 f"{name} is still in use by hdparm (process {process}), which continues after its openpts "
-                f"has ended; an erasure can take hours: wait until that process has ended, then "
+                f"has ended. An erasure can take hours: wait until that process has ended, then "
                 f"{_unlock_by(drive)}"
             )
         before = _identity(drive)
@@ -206,7 +206,7 @@ def _take_off(
         raise TargetError(f"{drive.node} still has the password {password!r} {again}")
     raise TargetError(
         f"{drive.node} is locked, and neither unlocks nor erases itself with the password {password!r} "
-        f"{again}; if that fails too, the password is another one: ask its owner, or the drive's maker"
+        f"{again}. If that fails too, the password is another one: ask its owner, or the drive's maker"
     )
 
 

@@ -198,7 +198,7 @@ def namespace_id(device: BlockDevice) -> int:
     """NSID. Raises NoAnswerError."""
     nsid = device.whole.integer("nsid")
     if nsid is None:
-        raise NoAnswerError(f"{device.place('nsid')} tells no number")
+        raise NoAnswerError(f"{device.place('nsid')} has no number")
     return nsid
 
 

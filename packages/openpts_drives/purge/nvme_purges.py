@@ -187,8 +187,8 @@ class SanitizeWait(Struct, frozen=True):
             )
         if log.state is SanitizeState.FAILED:
             raise PurgeError(
-                f"{self._what} failed, according to the Sanitize Status log; the drive refuses reads and "
-                "writes until another sanitize succeeds (begin again), or until it leaves that state with "
+                f"{self._what} failed, according to the Sanitize Status log. The drive refuses reads and "
+                "writes until another sanitize succeeds: begin again. Or let it leave that state with "
                 f"what it then holds: nvme sanitize {self._node} --sanact=1"
             )
         return True
@@ -227,14 +227,14 @@ class SanitizeWait(Struct, frozen=True):
 
     def _lost(self, seconds: float, why: str) -> PurgeError:
         return PurgeError(
-            f"{self._what} was started, but the drive has not answered for {seconds:.0f} s: {why}; it "
+            f"{self._what} was started, but the drive has not answered for {seconds:.0f} s: {why}. It "
             "continues by itself when the drive has power: see nvme sanitize-log when it is back"
         )
 
     def _endless(self, seconds: float, last: str) -> PurgeError:
         return PurgeError(
-            f"{self._what} has not ended after {seconds / 60:.0f} min, longer than the drive should take; "
-            f"its log: {last}; it continues by itself, and can't be stopped: switch the machine off "
+            f"{self._what} has not ended after {seconds / 60:.0f} min, longer than the drive should take. "
+            f"Its log: {last}. It continues by itself, and can't be stopped. Switch the machine off "
             f"and on, then see nvme sanitize-log {self._node}"
         )
 

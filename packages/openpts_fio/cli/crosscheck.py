@@ -369,7 +369,7 @@ def crosscheck_command(
     """Compare the native engine with fio on TARGET. Only reads, unless --writes is given.
 
     Each stimulus runs on both engines in turn, in pairs whose order alternates. The table has the difference
-    of IOPS and of mean latency with its 95 % confidence interval over the pairs; they agree if the whole
+    of IOPS and of mean latency with its 95 % confidence interval over the pairs. They agree if the
     interval is within the limit. TARGET is a drive or file:PATH; the program fio is needed.
     """
     cases = tuple(CASES[name] for name in dict.fromkeys(names)) or READS

@@ -168,7 +168,7 @@ class WorkloadConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
         int,
         Field(
             "Rounds after Steady State",
-            "Go on for so many rounds when the figure is steady, or given up.",
+            "Continue for so many rounds when the figure is steady, or given up.",
             count(0, 10_000),
             text=lambda rounds: f"{format_count(rounds, 'round')} after steady state",
             rare=True,
@@ -269,8 +269,8 @@ PROCEDURE: Final = Procedure(
     purpose="""A load of your own: all the streams of a job file of fio, in rounds, or a suite of FioSynth.
 
     LOAD is a job file, or a file in the folder wkldsuites of your own clone of FioSynth. At full length a
-    job file is: a purge, the user capacity written twice in sequence, and the job again and again until the
-    figure that is tracked is steady, at most 25 times. The workloads of a suite are run for their time, and
+    job file is: a purge, the user capacity written twice in sequence. The job follows again and again until
+    the tracked figure is steady, at most 25 times. The workloads of a suite are run for their time, and
     all of the drive is trimmed before each that prepares it. The targets of the suite are limits: a run that
     does not keep one ends with exit code 10.
     """,

@@ -379,7 +379,7 @@ def doctor(
     """Show which settings of this machine affect results, and those of TARGET if it is given.
 
     TARGET is a drive such as /dev/nvme0n1, which is only read, or file:PATH. Without --apply and --restore
-    nothing is changed. The previous values are kept on disk, so that --restore also works after a crash; a
+    nothing is changed. The previous values are kept on disk, so that --restore also works after a crash. A
     restart of the machine restores all of them by itself.
     """
     if to_apply and to_restore:

@@ -50,7 +50,7 @@ PROCEDURE: Final = Procedure(
     question="Does the drive meet the OCP Datacenter NVMe SSD Specification, as far as its host can see?",
     purpose="""Each requirement of OCP's Datacenter NVMe SSD Specification 2.7, with verdict and evidence.
 
-    The drive is asked for its structures, logs, features, registers and capabilities; features are set and
+    The drive is asked for its structures, logs, features, registers and capabilities. Features are set and
     set back, the controller is reset, deallocation, formats and sanitizes are timed. What only the vendor, a
     switch of the power or an analyzer can show is listed with the reason. Untried on hardware.
     """,

@@ -40,8 +40,8 @@ def power(
 ) -> None:
     """Print the power that a meter measures: the mean of each 0.1 s, and the peak of 100 us in it.
 
-    SOURCE is drive:/dev/nvme0n1 (the drive's own report: logs 02h and 25h), hwmon:FOLDER (such as
-    hwmon:/sys/class/hwmon/hwmon3), qis:HOST[:PORT][/MODULE] (Quarch's instrument server), or
+    SOURCE is drive:/dev/nvme0n1 (the drive's own report: logs 02h and 25h), or hwmon:FOLDER (such as
+    hwmon:/sys/class/hwmon/hwmon3). Or it is qis:HOST[:PORT][/MODULE] (Quarch's instrument server), or
     quarch:HOST[:PORT] (a Quarch HD module without it). Lines with # say what is metered, and at the end the
     mean, the largest mean of any second, and the energy.
     """

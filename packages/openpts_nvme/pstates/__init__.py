@@ -99,10 +99,10 @@ PROCEDURE: Final = Procedure(
     question="After how long without I/O does the drive save power? How long does the first I/O wait then?",
     purpose="""After how long an idle drive enters each power state, and how long it takes to leave it.
 
-    At full length: 1 GiB written, then single reads after idle times from 1 ms to 10 minutes in random order,
-    up to 50 of each, with the drive's autonomous transitions on, a few with them off, and 50 out of each
-    state when it is commanded: some 4 hours. No meter is needed. What was set is put back at the end.
-    Untried on hardware.
+    At full length: 1 GiB written, then single reads after idle times from 1 ms to 10 minutes in random
+    order. There are up to 50 of each with the drive's autonomous transitions on, and a few with them off.
+    50 more are out of each state when it is commanded. This takes some 4 hours. No meter is needed. What
+    was set is put back at the end. Untried on hardware.
     """,
     quick={
         "longest_seconds": 2,

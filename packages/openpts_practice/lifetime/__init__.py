@@ -149,8 +149,8 @@ PROCEDURE: Final = Procedure(
     purpose="""Speed, errors and wear over drive cycles: the whole range written, then read and compared.
 
     USES THE DRIVE UP: each cycle takes one of the few hundred to few thousand that its flash has. It ends
-    after 5 cycles unless --cycles asks for more, when 100 % of the rated life are used, after a week, or with
-    the first error.
+    after 5 cycles unless --cycles asks for more, after 100 % of the rated life, after a week, or with the
+    first error.
     """,
     quick={"cycles": 2},
     resumes=True,

@@ -232,10 +232,10 @@ PROCEDURE: Final = Procedure(
     trends={18: "qos-curve-100-read"},
     purpose="""Response times while reads and writes arrive at given rates; the highest load within limits.
 
-    At full length: a purge, the user capacity written twice, random writes until single minutes are steady;
-    the peaks of reads, writes and mixes; a minute at each of 6 x 6 pairs of a read rate and a write rate, 10
-    to 100 % of each peak; and for each mix and each limit a search for the highest load: an hour and a half
-    after the preparation.
+    At full length: a purge, the user capacity written twice, random writes until single minutes are steady.
+    The peaks of reads, writes and mixes. A minute at each of 6 x 6 pairs of a read rate and a write rate, 10
+    to 100 % of each peak. For each mix and each limit a search for the highest load. This takes an hour and a
+    half after the preparation.
     """,
     quick={
         "limits": ["p99=1ms"],

@@ -217,7 +217,7 @@ def benchmark_of(word: str) -> BenchmarkProfile:
             meant = f"did you mean {near}? All" if near else "all"
             raise UsageError(
                 f"{word!r} is not one of the benchmarks that ship: {meant} are in `openpts run benchmarks "
-                "--list`; a file of your own is given by its path, such as ./mine.toml"
+                "--list`. A file of your own is given by its path, such as ./mine.toml"
             )
         return found
     own = read_benchmark(Path(word))

@@ -118,7 +118,7 @@ PROCEDURE: Final = Procedure(
     purpose="""How fast a drive trims, what trims cost the I/O beside them, and what is read afterwards.
 
     At full length: a purge, the user capacity written once, up to 32 GiB written and trimmed at each size and
-    queue depth, and five minutes of reads and writes, one of them beside trims. Reads of trimmed LBAs are
+    queue depth. Five minutes of reads and writes follow, one of them during trims. Reads of trimmed LBAs are
     held against what the drive promises. A drive without trim is refused before anything is erased.
     """,
     quick={

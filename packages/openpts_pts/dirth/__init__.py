@@ -41,9 +41,9 @@ PROCEDURE: Final = Procedure(
     section=14,
     purpose="""IOPS and response times of any workload at 49 demands, and response time histograms.
 
-    At full length: writes until single minutes 30 minutes apart are steady (2 h 1 min to 12 h 1 min), 5 to 25
-    rounds of 49 minutes with pre-writes of 5 to 30 minutes before each (4 h 30 min to 32 h 55 min), and three
-    histograms of 70 minutes each.
+    At full length: writes until single minutes 30 minutes apart are steady (2 h 1 min to 12 h 1 min). 5 to 25
+    rounds of 49 minutes follow, each after pre-writes of 5 to 30 minutes (4 h 30 min to 32 h 55 min).
+    Three histograms take 70 minutes each.
     """,
     quick={"time_scale": "1/300"},
     trends={3: "dirth-7-plot", 17: "dirth-4-plot"},

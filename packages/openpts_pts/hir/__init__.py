@@ -131,8 +131,9 @@ PROCEDURE: Final = Procedure(
     section=11,
     purpose="""How pauses between bursts of random writes affect a drive.
 
-    At full length: random writes until single minutes 30 minutes apart are steady, 5 at least (2 h 1 min) and
-    25 at most (12 h 1 min), then five wait states with their returns to the baseline, 15 h 30 min.
+    At full length: random writes until single minutes 30 minutes apart are steady. There are 5 at least
+    (2 h 1 min) and 25 at most (12 h 1 min). Five wait states with their returns to the baseline take
+    15 h 30 min.
     """,
     quick={
         "time_scale": "1/360",

@@ -21,7 +21,7 @@ PROCEDURE: Final = Procedure(
     section=7,
     purpose="""IOPS of random I/O over 7 R/W mixes x 8 block sizes, in steady state.
 
-    At full length: the user capacity written twice, then rounds of 56 minutes until performance is steady,
+    At full length: the user capacity written twice. Rounds of 56 minutes follow until performance is steady,
     5 at least (4 h 40 min) and 25 at most (23 h 20 min).
     """,
     quick=QUICK,

@@ -88,8 +88,8 @@ PROCEDURE: Final = Procedure(
     section=8,
     purpose="""Throughput of sequential reads and writes of 128 KiB and of 1024 KiB, in steady state.
 
-    At full length, for each of the two sizes: a purge, the user capacity written twice, then rounds of
-    2 minutes until performance is steady, 5 at least (10 min) and 25 at most (50 min).
+    At full length, for each of the two sizes: a purge, the user capacity written twice. Rounds of
+    2 minutes follow until performance is steady, 5 at least (10 min) and 25 at most (50 min).
     """,
     quick=QUICK,
     at_rated_demand=True,

@@ -25,7 +25,7 @@ def _with_workloads(name: str, values: list[str | WorkloadTable], conditions: An
 
 SHORT: Final = Field(
     "",
-    "Short form: one pass leaves the state of long writing, and the workload continues from there until its "
+    "Short form: one pass leaves the state of long writing. The workload continues from there until its "
     "steady state is known within 5 per cent. From the pass on at full length where the drive doesn't behave "
     "as assumed. Untried on hardware.",
     SWITCH,
@@ -135,7 +135,7 @@ PROCEDURE: Final = Procedure(
     purpose="""How performance falls while a fresh drive is written to, and where it settles.
 
     At full length, for each workload: a purge, the workload until 4 x user capacity are written or for
-    6 hours, and 20 minutes for the histogram of response times.
+    6 hours. The histogram of response times takes 20 minutes.
     """,
     quick={"time_scale": "1/360", "drive_fills": 2},
     interval_histograms=True,

@@ -87,7 +87,7 @@ PROCEDURE: Final = Procedure(
     purpose="""How a drive recovers from changes between sequential and random writes.
 
     At full length: 8 hours of SEQ 1024 KiB writes, 6 hours of RND 8 KiB writes, 8 hours of SEQ 1024 KiB
-    writes, without a pause: 22 hours.
+    writes. There is no pause: 22 hours.
     """,
     quick={"time_scale": "1/720"},
     trends={6: "xsr-1-tp-plot", 15: "xsr-4-art-plot"},

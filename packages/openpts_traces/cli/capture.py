@@ -145,8 +145,8 @@ def _check_file(request: CaptureRequest, roots: SystemRoots) -> None:
     own = device_of_file(request.devices, request.file, roots)
     if own is not None and not request.marks_itself:
         raise RefusedError(
-            f"{request.file} is on {own.node}, which is to be captured: its own I/O would be in the capture; "
-            "name a file on another device with --out, or accept that with --allow-self"
+            f"{request.file} is on {own.node}, which is to be captured: its own I/O would be in the capture. "
+            "Name a file on another device with --out, or accept that with --allow-self"
         )
 
 

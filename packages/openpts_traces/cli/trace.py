@@ -36,7 +36,8 @@ class _Commands(OnDemand):
 def trace() -> None:
     """Work with traces of block I/O: no command here writes to a drive.
 
-    A trace is a file or several, read in the given order, also compressed (gzip, zstd, xz, bzip2) and in tar
-    archives; - is standard input. Records are counted: read = accepted + skipped + damaged. Exit status 11
-    means that records were damaged or lost and the others used, 12 that the trace is refused.
+    A trace is a file or several, read in the given order. They may be compressed (gzip, zstd, xz, bzip2)
+    or in tar archives. - is standard input. Records are counted: read = accepted + skipped + damaged.
+    Exit status 11 means that records were damaged or lost and the others used, 12 that the trace is
+    refused.
     """

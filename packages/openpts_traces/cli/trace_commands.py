@@ -293,9 +293,9 @@ def check(
 ) -> int:
     """Read the files of a trace, in this order, and count its records: read = accepted + skipped + damaged.
 
-    Prints the format, where in the stack the trace was taken, the class of its times (A to D, X), its
-    devices, what is damaged with file and line or byte, and what the trace is like: I/Os and bytes by
-    operation, sizes, span, rate, queue depth, sequential share, footprint, hottest per cent. Exits with 11 if
+    Prints the format, where in the stack the trace was taken, the class of its times (A to D, X) and its
+    devices. Prints what is damaged with file and line or byte. Prints I/Os and bytes by operation, sizes,
+    span, rate, queue depth, sequential share, footprint, hottest per cent. Exits with 11 if
     records are damaged or lost, and with 12 if the trace is refused.
     """
     with ProgressLine() as progress:

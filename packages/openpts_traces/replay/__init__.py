@@ -270,8 +270,8 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Conflicts,
         Field(
             "Conflicts",
-            "Let an I/O that overlaps one in flight wait with all behind it, wait alone, go, or be left out, "
-            "where one of them changes data.",
+            "Let an I/O that overlaps one in flight wait with all behind it, wait alone, go, or be left out. "
+            "It is so where one of the two changes data.",
             one_of(*Conflicts),
             text="conflicts: {}",
         ),
@@ -354,8 +354,8 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         tuple[Idle, ...],
         Field(
             "Idle times of a set",
-            "Replay idle times of a set in full, not at all (busy-only), or cut to a length such as 25ms; "
-            "each of these gives scores of its own.",
+            "Replay idle times of a set in full, not at all (busy-only), or cut to a length such as 25ms. "
+            "Each of these gives scores of its own.",
             listed(IDLE),
             examples=(["full", "busy-only"], ["25ms"]),
             free="part of the name of each score",
@@ -365,7 +365,7 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         Background | None,
         Field(
             "Background of a set",
-            "Score each trace of a set also beside what it does in background itself, beside another trace, "
+            "Score each trace of a set also against its own background, against another trace, "
             "or only alone.",
             BACKGROUND,
             examples=("own", "none", "backup"),

@@ -69,8 +69,8 @@ def stored_at(path: Path, roots: SystemRoots) -> Path:
                 return found
     raise RefusedError(
         f"refused [overlay]: {path} is on the overlay mounted at {mount.mount_point}, and the file below it "
-        "can't be found: it may be in use there; remove the file, so that openpts makes a new one, or name "
-        "one on another file system: a mounted disk, or a volume of the container"
+        "can't be found. It may be in use there. Remove the file, so that openpts makes a new one, or name "
+        "one on another file system."
     )
 
 

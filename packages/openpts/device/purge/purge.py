@@ -373,7 +373,7 @@ def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock
     proof = evidence.compare(target)
     if proof.left:
         raise PurgeImpossibleError(
-            f"{method.title} of {target.facts.path} ended without an error, but {proof.left} of "
+            f"{method.title} of {target.facts.path} ended without an error. {proof.left} of "
             f"{proof.marks + proof.others} places, {proof.marks} of them marked before, still hold what they "
             "held: this target can't be purged this way"
         )

@@ -67,8 +67,8 @@ def _of_device(device: BlockDevice, written_bytes: int, roots: SystemRoots) -> I
         names = ", ".join(str(part.node) for part in below)
         raise TargetError(
             f"{device.node} reports a capacity of {format_capacity(device.capacity_bytes)}, but what it is "
-            f"built on ({names}) has {format_capacity(held_bytes)}, and the test writes to "
-            f"{format_capacity(written_bytes)}: it would fill up; use a smaller --active-range"
+            f"built on ({names}) has {format_capacity(held_bytes)}. The test writes to "
+            f"{format_capacity(written_bytes)}: it would fill up. Use a smaller --active-range"
         )
     for part in below:
         yield from _of_device(part, min(written_bytes, part.capacity_bytes), roots)

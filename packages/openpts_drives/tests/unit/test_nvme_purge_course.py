@@ -141,7 +141,7 @@ def test_a_sanitize_that_never_ends_is_left_after_two_hours(target) -> None:
         controller(sanicap=2), [sanitize_log(0xFFFF, 1, 0), sanitize_log(655, 2, BLOCK_ALLOWING_EXIT)]
     )
     with pytest.raises(
-        PurgeError, match=r"has not ended after 120 min.*in progress, 1% done.*switch the machine off"
+        PurgeError, match=r"has not ended after 120 min.*in progress, 1% done.*Switch the machine off"
     ):
         sanitizing(drive).carry_out(target, unshown)
     assert 7200 <= drive.now_s < 7210

@@ -125,8 +125,8 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
         tuple[float, ...],
         Field(
             "Entropies (%)",
-            "Make each state with data of each of these entropies, as per cent of that of random bytes, such "
-            "as 0,46,100; the data pattern of the test alone.",
+            "Make each state with data of these entropies, in per cent of that of random bytes: "
+            "0,46,100; the data pattern of the test alone.",
             listed(percent(ge=0, le=100)),
             examples=([0, 46, 100],),
         ),
@@ -191,9 +191,9 @@ PROCEDURE: Final = Procedure(
     question="How much of a figure is due to what was written before?",
     purpose="""Figures of a drive fresh, after sequential and after random writes.
 
-    At full length: the rows on the purged drive; a purge, the user capacity written twice in sequence, the
-    rows, random writes until single minutes are steady; a purge, random writes until steady, twice, and the
-    rows. Random writes end after 6 x user capacity or 12 hours at the latest, each of the three times.
+    At full length: the rows on the purged drive. A purge, the user capacity written twice in sequence, the
+    rows, and random writes until single minutes are steady. A purge, random writes until steady, twice, and
+    the rows. Random writes end after 6 x user capacity or 12 hours at the latest, each of the three times.
     """,
     quick={
         "step_seconds": 0.2,

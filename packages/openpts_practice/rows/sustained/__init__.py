@@ -119,8 +119,8 @@ class SustainedConditions(
         tuple[BenchmarkProfile, ...],
         BENCHMARKS_FIELD.but(
             label="Run #1 and run #2",
-            help="Benchmarks whose rows are measured before and after the load: names of those that "
-            "`openpts run benchmarks --list` shows, or paths of TOML files of your own.",
+            help="Benchmarks whose rows are measured before and after the load. Names are those of "
+            "`openpts run benchmarks --list`, or paths of TOML files of your own.",
         ),
     ]
     sequential_tc: Annotated[int, usual.SEQUENTIAL_TC.but(help="Thread count of a sequential load.")]
@@ -164,10 +164,10 @@ PROCEDURE: Final = Procedure(
     title="Sustained Performance",
     short_title="Sustained",
     question="What does a long load leave of the figures, and of the data sheet's claims?",
-    purpose="""Figures of a drive before and after a long load, beside those of its data sheet.
+    purpose="""Figures of a drive before and after a long load, and those of its data sheet.
 
-    At full length: the rows of a benchmark, RND 4 KiB writes until 4 x user capacity are written or for 72
-    hours, and the rows again at once.
+    At full length: the rows of a benchmark, and RND 4 KiB writes until 4 x user capacity are written or for
+    72 hours. The rows follow again at once.
     """,
     quick={
         "step_seconds": 1,

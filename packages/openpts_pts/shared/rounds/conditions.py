@@ -64,7 +64,7 @@ SHORTER: Final = 12
 """Elements of the short form are so many times as short at first: 5 s."""
 SHORT: Final = Field(
     "",
-    "Short form: one pass leaves the state of long writing, elements take 5 s or more, and rounds continue "
+    "Short form: one pass leaves the state of long writing, elements take 5 s or more. Rounds continue "
     "until each tracked figure is known within 5 per cent. At full length where the drive doesn't behave as "
     "assumed. Untried on hardware.",
     SWITCH,

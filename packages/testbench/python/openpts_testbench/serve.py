@@ -151,7 +151,7 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
     if order.auth_secrets is None and not is_loopback(order.address):
         raise UsageError(
             f"can't serve on {order.address}: every host that reaches it could read, write and format the "
-            "drive; name the hosts that may with --auth-secrets FILE, or listen on 127.0.0.1"
+            "drive. Name the hosts that may with --auth-secrets FILE, or listen on 127.0.0.1"
         )
     target = order.target
     check_faults(target)

@@ -165,7 +165,7 @@ def test_what_changes_on_the_host_meanwhile_is_not_taken_for_whole(fleet, large,
             changed.write_bytes(b"x" + changed.read_bytes()[1:])
         return here_(command, timeout_s)
 
-    with pytest.raises(FleetError, match=r"1 of 3 files .* run\.db among them: fetch again"):
+    with pytest.raises(FleetError, match=r"1 of 3 files .* run\.db among them\. Fetch again"):
         fetch(fleet, large, tmp_path / "results", changing)
     assert not (tmp_path / "results" / large.run_id).exists()
     found = fetch(fleet, large, tmp_path / "results", here_)

@@ -13,7 +13,19 @@ from openpts_compare.compare.contenders import ComparedMetric, ComparedRun, Comp
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, heads_of, labels_axis, rows_table, values_of
 from openpts_pages.measure import Measured
-from openpts_pages.model import HEIGHT_PX, Axis, Block, Cell, Column, Figure, PlotRule, Series, Table, Verdict
+from openpts_pages.model import (
+    HEIGHT_PX,
+    WIDTH_PX,
+    Axis,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    PlotRule,
+    Series,
+    Table,
+    Verdict,
+)
 from openpts_pages.plots.theme import text_width_px
 
 _PRINTED_VALUES: Final = 60
@@ -104,6 +116,7 @@ def _table(page_id: str, x_title: str, x_unit: float, drawn: _Drawn) -> Table:
 
 
 _MARGIN = 0.06
+_NARROW_PX = 190  # for names beside each other in a plot of 240 px
 _SPAN_FOR_LOG = 10
 # Names of key values beside each other below a plot, and the air between two of them.
 _AXIS_PX = 510
@@ -139,14 +152,14 @@ def bars_of(metric: ComparedMetric, number: int) -> tuple[Figure, Table]:
         title=metric.name,
         kind="bars",
         table_id=table.id,
-        x=labels_axis("Medians, with the range of their runs", labels),
+        x=labels_axis("Drive or label", labels),
         y=ticks.linear_axis(f"{metric.unit}{_BETTER[metric.better]}", 0, 1.08 * max(values)),
         alt=f"{metric.title}: {', '.join(f'{name} {median.text}' for name, median, *_ in rows)}.",
         series=(
             Series("Median", "column", (0,), color_of(0), style="bars"),
             *([Series("Interval", "column", (1, 2), color_of(1), style="range")] if spread else ()),
         ),
-        width_px=240,
+        width_px=240 if len(labels) * max(map(text_width_px, labels)) < _NARROW_PX else WIDTH_PX,
         height_px=230,
     )
     return figure, table

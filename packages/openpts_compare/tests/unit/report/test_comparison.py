@@ -187,6 +187,11 @@ def test_bars_with_the_range_of_the_runs_are_on_the_first_page_and_their_axis_sa
         assert low < median < high
     first = next(place for place, block in enumerate(report.front[0].blocks) if isinstance(block, Table))
     assert report.front[0].blocks.index(bars[-1]) < first
+    drawings = draw_figures(report)
+    for figure in bars:
+        boxes = text_boxes(drawings[figure.id])
+        assert overlapping(boxes) == []
+        assert outside(boxes, figure.width_px, figure.height_px) == []
     dots = next(figure for figure in report.figures() if figure.kind == "strip")
     assert dots.y.title.endswith("more is better")
 

@@ -99,6 +99,8 @@ def test_the_front_page_fits_and_its_search_on_a_disk_finds_the_page(site, width
         assert shown.run(_CUT) == []
         shown.run("document.querySelector('.md-search__button').click()")
         shown.until(_FIELD)
-        shown.call("Input.insertText", text="SLC cache")
-        shown.until(f"{_RESULTS}.some((link) => link.includes('/fill.html'))")
+        for key, typed in zip("slc", ("s", "sl", "slc"), strict=True):  # each answered before the next
+            shown.press(key)
+            shown.until(f"{_RESULTS}.some((link) => link.includes('?h={typed}'))")
+        assert any("/fill.html?h=slc" in link for link in shown.run(_RESULTS))
         assert [one for one in shown.requests if not one.startswith("file:")] == []

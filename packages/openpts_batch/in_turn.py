@@ -38,8 +38,8 @@ from openpts.errors import (
 )
 from openpts.fields.conditions import Conditions
 from openpts.ownership import new_run_id
-from openpts.planning.dry_run import AssumedDrive
-from openpts.planning.plan import RunPlan
+from openpts.planning.dry_run import AssumedDrives
+from openpts.planning.plan import RunPlan, extents_of_all, extents_text
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, procedure_of, suite
 from openpts.record.batch import DONE, INDEX_NAME, Batch, BatchEntry, Suite, read_batch
@@ -49,12 +49,12 @@ from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.driver import driver_of
 from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.resource_check import assumed_drives
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import run_test
 from openpts.runner.settings import RunSettings
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
-from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.cli.batch import BatchDocument
@@ -323,27 +323,20 @@ def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> li
 def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> None:
     """Refuse now what one of the tests would refuse later, and say how long all of them take."""
     unopened = UnopenedTarget.of(target, SystemRoots())
-    drive = AssumedDrive.rated(unopened.rated)
-    plans = planned_suite(all_choices, unopened, drive)
+    plans = planned_suite(all_choices, unopened, assumed_drives(unopened.facts.path))
     names = ", ".join(choices.test.name for choices in all_choices)
-    shortest, longest = (
-        sum(extent.duration_ns for extent in extents)
-        for extents in ([p.shortest_extent for p in plans], [p.longest_extent for p in plans])
-    )
-    written = format_capacity(sum(plan.longest_extent.written_bytes for plan in plans))
-    lengths = " to ".join(dict.fromkeys(format_duration(length) for length in (shortest, longest)))
-    click.echo(f"suite of {names}: about {lengths}, writes up to about {written}", file=stream)
+    click.echo(f"suite of {names}: {extents_text(extents_of_all(plans))}", file=stream)
 
 
 def planned_suite(
-    all_choices: Sequence[Choices], unopened: UnopenedTarget, drive: AssumedDrive
+    all_choices: Sequence[Choices], unopened: UnopenedTarget, drives: AssumedDrives
 ) -> list[RunPlan]:
     """The plan of each test; what one would be refused for has its name. Raises UsageError, TargetError."""
     plans = []
     for choices in all_choices:
         try:
             driver_of(choices.test).refuse_name(unopened.facts.path)
-            plans.append(planned_run(choices, unopened, drive))
+            plans.append(planned_run(choices, unopened, drives))
         except (UsageError, TargetError) as error:
             raise type(error)(f"{choices.test.name}: {error}") from error
     return plans

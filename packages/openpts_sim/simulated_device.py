@@ -242,7 +242,7 @@ def unopened(text: str) -> UnopenedTarget:
         TargetKind.SIMULATED, name, str(target), capacity_bytes, preset.sector_bytes, simulation
     )
     not_one = partial(simulated_deviations, preset, facts, str(simulation))
-    return UnopenedTarget(facts, not_one=not_one, rated=preset.rated)
+    return UnopenedTarget(facts, not_one=not_one)
 
 
 def check_faults(target: SimulatedTarget) -> None:

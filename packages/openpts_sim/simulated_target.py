@@ -161,6 +161,7 @@ SCHEME: Final = Scheme(
     what="a simulated drive",
     device="openpts_sim.simulated_device:opened",
     unopened="openpts_sim.simulated_device:unopened",
+    assumed="openpts_sim.assumed_rates:assumed",
     quick="openpts_sim.cli.fitting_scale:quick_of",
     fitting="openpts_sim.cli.fitting_scale:at_fitting_scale",
     at_scale="openpts_sim.simulated_target:at_scale",

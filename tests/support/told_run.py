@@ -11,10 +11,11 @@ from openpts.analysis.steady_state import judge
 from openpts.cli.run_settings import PlainLog
 from openpts.engine.contract import EngineProgress
 from openpts.planning.dry_run import PlannedApply
+from openpts.planning.plan import Extent
 from openpts.runner import progress as progress_module
 from openpts.runner.event_lines import SteadyStateJudged
 from openpts.runner.events import Event, RunStarted, StepFinished, StepsStarted, Ticked
-from openpts.units import KIB, NS_PER_S
+from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.requests import Apply
@@ -54,7 +55,8 @@ def planned(apply: Apply, step_s: float = 1.0, cycle: int = 1) -> PlannedApply:
 
 
 PLAN = (planned(wipc(WIPC), 4.0), *(planned(round_of(number, *(POINT,) * 56)) for number in range(1, 8)))
-STARTED = RunStarted(Path("r1"), replace(manifest(), conditions=CONDITIONS), PLAN)
+EXTENTS = (Extent(278 * NS_PER_S, 20 * GB), Extent(396 * NS_PER_S, 90 * GB))
+STARTED = RunStarted(Path("r1"), replace(manifest(), conditions=CONDITIONS), PLAN, EXTENTS)
 
 
 class Clock:
@@ -106,7 +108,7 @@ SIMULATED_TARGET = TargetFacts(
     512,
     SimulationFacts("enterprise-tlc", "a drive", "page-mapped", 67, 10**9 // 67, 1, ()),
 )
-SIMULATED = RunStarted(STARTED.folder, replace(STARTED.manifest, target=SIMULATED_TARGET), PLAN)
+SIMULATED = RunStarted(STARTED.folder, replace(STARTED.manifest, target=SIMULATED_TARGET), PLAN, EXTENTS)
 
 
 def log_of(*events: Event) -> list[str]:

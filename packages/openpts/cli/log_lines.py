@@ -8,7 +8,7 @@ from typing import Any, Final
 from openpts.analysis.host_limits import evidence_texts
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.fields.conditions import Conditions
-from openpts.planning.dry_run import PlannedApply
+from openpts.planning.plan import Extent, extents_text
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.manifest import Manifest
@@ -24,7 +24,7 @@ from openpts.vocabulary.power import Cut, losses_text
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import Measured, Phase, Sample, phase_text
-from openpts.vocabulary.stimulus import AccessPattern, Duration, Stream
+from openpts.vocabulary.stimulus import AccessPattern, Stream
 from openpts.vocabulary.verdict import SteadyState
 
 
@@ -231,8 +231,8 @@ def event_lines(event: events.Event, progress: RunProgress) -> list[str]:
         return [text_of(event, progress)]
     found: list[str] = []
     match event:
-        case events.RunStarted(folder, manifest, plan, resumes_at, host_limits, preparations):
-            found = [_first_line(manifest, plan), f"run folder {folder}", *preparations]
+        case events.RunStarted(folder, manifest, _, extents, resumes_at, host_limits, preparations):
+            found = [_first_line(manifest, extents), f"run folder {folder}", *preparations]
             found += [f"this host may be the limit: {text}" for text in host_limits]
             found += [f"resumes at {resumes_at}"] if resumes_at else []
             found += [_BEGINS_AGAIN] if resumes_at.startswith(THE_PURGE) else []
@@ -374,18 +374,15 @@ def _duration_text(duration_s: float) -> str:
     return format_duration(round(duration_s * NS_PER_S))
 
 
-def _first_line(manifest: Manifest, plan: Sequence[PlannedApply]) -> str:
-    """What is run on what, and how long it takes: at assumed rates where amounts end steps."""
+def _first_line(manifest: Manifest, extents: tuple[Extent, Extent] | None) -> str:
+    """What is run on what, how long it takes and what it writes, as `openpts plan` says it."""
     conditions, target = manifest.conditions, manifest.target
     simulated = "" if target.simulation is None else f"SIMULATED, scale 1:{target.scale}, "
     demand = "TC {} QD {}, ".format(*conditions.demand) if conditions.demand else ""
-    by_time = all(isinstance(step.stop, Duration) for planned in plan for step in planned.apply.steps)
-    longest = format_duration(sum(sum(planned.durations_ns) for planned in plan))
     return (
         f"{conditions.test.upper()} test, {conditions.class_text}, on {target.name} "
         f"({simulated}{format_capacity(target.user_capacity_bytes)}, sector {target.sector_bytes} B), "
-        f"{demand}seed {conditions.seed}"
-        + (f", up to about {longest}{'' if by_time else ' at assumed rates'}" if plan else "")
+        f"{demand}seed {conditions.seed}" + (f", {extents_text(extents)}" if extents else "")
     )
 
 

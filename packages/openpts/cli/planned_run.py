@@ -6,21 +6,21 @@ from typing import IO
 from openpts.cli.procedure_options import Choices
 from openpts.device.targets.target import scheme_of
 from openpts.fields.conditions import Conditions
-from openpts.planning.dry_run import AssumedDrive
+from openpts.planning.dry_run import AssumedDrives
 from openpts.planning.plan import RunPlan, plan_run
 from openpts.runner.driver import driver_of
 from openpts.runner.resource_check import check_plan
 from openpts.runner.unopened_target import UnopenedTarget
 
 
-def planned_run(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive) -> RunPlan:
+def planned_run(choices: Choices, unopened: UnopenedTarget, drives: AssumedDrives) -> RunPlan:
     """The plan of the run that the same words would give. Raises what that would raise before its purge."""
     facts = unopened.facts
     standard = choices.test.standard_conditions(choices.drive_class, choices.seed or 0)
     adjusted = adjustment(choices, facts.path)(standard)
     choices.admit(adjusted, facts)
     conditions = choices.test.supported_on(adjusted, facts.sector_bytes, facts.scale)
-    plan = plan_run(choices.test, conditions, standard, facts.user_capacity_bytes, drive)
+    plan = plan_run(choices.test, conditions, standard, facts.user_capacity_bytes, drives)
     check_plan(plan.longest, facts)
     if unopened.not_one is not None and driver_of(choices.test).depends_on_scale:
         unopened.not_one([step for planned in plan.longest for step in planned.apply.steps])

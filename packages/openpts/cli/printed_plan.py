@@ -17,11 +17,11 @@ from openpts.cli.standard_streams import BELOW_LABELS, print_document, wrapped
 from openpts.device.guard.guard import GuardVerdict, verdict_on
 from openpts.device.targets.target import has_scheme, parse_target
 from openpts.errors import UsageError
-from openpts.planning.dry_run import AssumedDrive, PlannedApply, capture_bytes, record_bytes
-from openpts.planning.plan import Extent, PhaseExtent, Repeated, RunPlan, collapsed
+from openpts.planning.dry_run import AssumedDrive, AssumedDrives, PlannedApply, capture_bytes, record_bytes
+from openpts.planning.plan import Extent, PhaseExtent, Repeated, RunPlan, collapsed, extents_of_all, span
 from openpts.procedures.kit.procedure import Procedure
 from openpts.runner.driver import driver_of
-from openpts.runner.resource_check import interval_ns
+from openpts.runner.resource_check import assumed_drives, interval_ns
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, format_capacity, format_count, format_duration, parse_size_bytes
@@ -55,26 +55,27 @@ def suite_lines(
     for plan in plans:
         yield _extent_line(plan.test.name, plan.shortest_extent, plan.longest_extent)
     yield ""
-    yield from (f"assumed     {assumption}" for assumption in (_drive_text(first.drive), *assumed))
+    yield from (f"assumed     {assumption}" for assumption in (*_drive_lines(first.drives), *assumed))
 
 
 def answer_lines(plans: Sequence[RunPlan], tbw_bytes: int | None) -> Iterator[str]:
     """How long, how much it writes, how much of the endurance that is, and the room that the record takes."""
-    extents = [[getattr(plan, name) for plan in plans] for name in ("shortest_extent", "longest_extent")]
-    lengths = [format_duration(sum(extent.duration_ns for extent in of)) for of in extents]
+    extents = extents_of_all(plans)
+    lengths = [format_duration(extent.duration_ns) for extent in extents]
+    rated_bytes = tbw_bytes or plans[0].drives.tbw_bytes
     purges = any(plan.longest and plan.test.purges for plan in plans)
-    yield f"takes       {_span(*lengths)}{', purges not counted' if purges else ''}"
-    written = [sum(extent.written_bytes for extent in of) for of in extents]
+    yield f"takes       {span(*lengths)}{', purges not counted' if purges else ''}"
+    written = [extent.written_bytes for extent in extents]
     fills = (f"{amount / plans[0].user_capacity_bytes:.1f}" for amount in written)
-    yield f"writes      {_span(*map(format_capacity, written))}, {_span(*fills)} drive fills"
-    if tbw_bytes is None:
+    yield f"writes      {span(*map(format_capacity, written))}, {span(*fills)} drive fills"
+    if rated_bytes is None:
         yield "wear        rated endurance unknown (--tbw)"
     else:
-        shares = (f"{100 * amount / tbw_bytes:.2g} %" for amount in written)
-        yield f"wear        {_span(*shares)} of the rated {format_capacity(tbw_bytes)}"
+        shares = (f"{100 * amount / rated_bytes:.2g} %" for amount in written)
+        yield f"wear        {span(*shares)} of the rated {format_capacity(round(rated_bytes))}"
     stored = sum(
         record_bytes(plan.longest, interval_ns(plan.conditions.minute_ns))
-        + capture_bytes(plan.longest, plan.drive)
+        + capture_bytes(plan.longest, plan.drives.fast)
         for plan in plans
     )
     yield f"space       {format_capacity(stored)} for the {'records' if len(plans) > 1 else 'record'} at most"
@@ -124,9 +125,10 @@ class PlannedBlock(Struct, frozen=True):
 
 
 class Assumptions(Struct, frozen=True):
-    """The drive that times follow from, and what else is taken for granted, in words."""
+    """The drives that times follow from, the fastest and the slowest; what else is assumed, in words."""
 
     drive: AssumedDrive
+    slow: AssumedDrive
     others: tuple[str, ...]
 
 
@@ -187,7 +189,7 @@ class PrintedPlan(Struct, frozen=True):
                 yield from _step_lines(plan)
                 yield ""
             yield f"purge       {self.purge}"
-            assumed = (_drive_text(plan.drive), *assumed)
+            assumed = (*_drive_lines(plan.drives), *assumed)
         yield from (f"assumed     {assumption}" for assumption in assumed)
         if not self.ledger:
             yield "ledger      empty as far as known without the device"
@@ -213,13 +215,13 @@ class PrintedPlan(Struct, frozen=True):
                 PlannedBlock(block.count, tuple(map(PlannedPart.of, block.pattern))) for block in plan.blocks
             ),
             phases=tuple(plan.phases),
-            assumptions=Assumptions(plan.drive, tuple(self.assumed)),
+            assumptions=Assumptions(plan.drives.fast, plan.drives.slow, tuple(self.assumed)),
             ledger=tuple(self.ledger),
             safety=self.safety,
         )
 
     def _extent(self, extent: Extent) -> PlannedExtent:
-        written_bytes, tbw_bytes = extent.written_bytes, self.tbw_bytes
+        written_bytes, tbw_bytes = extent.written_bytes, self.tbw_bytes or self.plan.drives.tbw_bytes
         tbw_share = None if tbw_bytes is None else written_bytes / tbw_bytes
         fills = written_bytes / self.plan.user_capacity_bytes
         return PlannedExtent(extent.duration_ns, written_bytes, fills, tbw_share)
@@ -323,15 +325,16 @@ _NAMES = {
 }
 
 
-def _span(shortest: str, longest: str) -> str:
-    return shortest if shortest == longest else f"{shortest} to {longest}"
+def _drive_lines(drives: AssumedDrives) -> Iterator[str]:
+    yield f"{_drive_text(drives.fast)} at most"
+    yield f"{_drive_text(drives.slow)} at least, as behind a cache"
 
 
 def _drive_text(drive: AssumedDrive) -> str:
     return (
-        f"reads {drive.read_iops:,.0f} IOPS and {drive.read_bytes_per_s / MB:,.0f} MB/s at most, "
+        f"reads {drive.read_iops:,.0f} IOPS and {drive.read_bytes_per_s / MB:,.0f} MB/s, "
         f"writes {drive.write_iops:,.0f} IOPS and {drive.write_bytes_per_s / MB:,.0f} MB/s, "
-        f"{drive.latency_ns / NS_PER_US:g} us each"
+        f"{drive.latency_ns / NS_PER_US:g} us each,"
     )
 
 
@@ -351,7 +354,7 @@ def print_plan(
     if target is not None:
         target = fitting_target(target, [choices], log_stream(as_json=as_json))
     unopened = plan_target(target, capacity, choices.test, roots)
-    plan = planned_run(choices, unopened, assumed_drive(unopened, **rates))
+    plan = planned_run(choices, unopened, drives_of(unopened, **rates))
     planned = [step for planned in plan.longest for step in planned.apply.steps]
     if not driver_of(choices.test).depends_on_scale:
         planned = []  # as in a run
@@ -392,7 +395,7 @@ def plan_target(
     raise UsageError("name either a target or --capacity to plan for")
 
 
-def assumed_drive(
+def drives_of(
     unopened: UnopenedTarget,
     *,
     read_iops: float | None,
@@ -400,8 +403,8 @@ def assumed_drive(
     read_rate: float | None,
     write_rate: float | None,
     latency_us: float | None,
-) -> AssumedDrive:
-    """What the operator says, else what a preset's data sheet promises, else a drive in the middle."""
+) -> AssumedDrives:
+    """With the rates that the operator names: the most that the drive does, before its cache is full."""
     given = {
         "read_iops": read_iops,
         "write_iops": write_iops,
@@ -410,4 +413,9 @@ def assumed_drive(
         "latency_ns": None if latency_us is None else max(1, round(latency_us * NS_PER_US)),
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    return replace(AssumedDrive.rated(unopened.rated), **changes)
+    drives = assumed_drives(unopened.facts.path)
+    fast, slow = replace(drives.fast, **changes), replace(drives.slow, **changes)
+    if write_iops is not None or write_rate is not None:
+        fast = replace(fast, settled_write_iops=None, settled_write_bytes_per_s=None)
+        slow = fast.behind_cache()
+    return replace(drives, fast=fast, slow=slow)

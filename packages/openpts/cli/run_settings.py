@@ -133,7 +133,7 @@ def render_panel(progress: RunProgress) -> Group:
     grid.add_row("Step", f"{progress.position + 1} of {len(progress.steps)}   {step}" if step else "-")
     counted_later = progress.conditions is not None and progress.conditions.planned_lines
     grid.add_row("Now", "-" if counted_later else rate_text(progress))
-    grid.add_row("Done", ProgressBar(total=1.0, completed=progress.phase_fraction, width=50))
+    grid.add_row("Done", ProgressBar(total=1.0, completed=progress.run_fraction, width=50))
     grid.add_row("Time", elapsed_text(progress))
     grid.add_row("", left_text(progress))
     # As many rows as there will ever be: a panel that grows would write over the line above it.

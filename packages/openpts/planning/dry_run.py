@@ -6,7 +6,7 @@ How large a run's folder may get is an upper bound for a usual drive, good enoug
 small.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from math import fsum
 from typing import Any, Final, Self
@@ -19,7 +19,16 @@ from openpts.errors import UsageError
 from openpts.units import GB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.replay import ReplayMode
-from openpts.vocabulary.requests import Answer, Apply, DriverRequest, Purge, ReadHealth, Script, Slower
+from openpts.vocabulary.requests import (
+    Answer,
+    Apply,
+    DriverRequest,
+    Purge,
+    ReadHealth,
+    Script,
+    SetWriteCache,
+    Slower,
+)
 from openpts.vocabulary.sample import (
     NOTHING,
     Measured,
@@ -43,38 +52,76 @@ from openpts.vocabulary.stimulus import (
     StopRule,
 )
 
-_RATED: Final = {
-    "read_iops": "random_read_iops",
-    "write_iops": "random_write_iops",
-    "read_bytes_per_s": "sequential_read_bytes_per_s",
-    "write_bytes_per_s": "sequential_write_bytes_per_s",
-}
+
+class DriveState(Struct, frozen=True):
+    """How many times its user capacity was written since the purge, and whether its cache is enabled.
+
+    ``is_short``: a step writes so little that all of it may go to a cache of single-bit cells.
+    """
+
+    fills: float = 0.0
+    is_cached: bool = True
+    is_short: bool = False
+
+
+FRESH: Final = DriveState()
 
 
 class AssumedDrive(Struct, frozen=True):
-    """Limits of reads and writes; the defaults are those of no drive in particular, and a plan names them."""
+    """Limits of reads and writes; the defaults are those of no drive in particular, and a plan names them.
+
+    ``uncached_write_ns`` is the latency of a write with the cache disabled. ``settled_...`` are rates of
+    random writes once ``fresh_fills`` times the user capacity were written since the purge; ``burst_...``
+    that of short steps until then. None: no other.
+    """
 
     read_iops: float = 300_000
     write_iops: float = 50_000
     read_bytes_per_s: float = 2.0 * GB
     write_bytes_per_s: float = 1.0 * GB
     latency_ns: int = 80 * NS_PER_US
+    uncached_write_ns: int | None = None
+    settled_write_iops: float | None = None
+    settled_write_bytes_per_s: float | None = None
+    fresh_fills: float = 1.0
+    burst_bytes_per_s: float | None = None
 
-    @classmethod
-    def rated(cls, rated: Mapping[str, float]) -> Self:
-        """With the rates that a data sheet promises, under the keys of a preset's [rated]."""
-        return replace(cls(), **{name: rated[key] for name, key in _RATED.items() if key in rated})
+    def behind_cache(self) -> Self:
+        """With writes as slow as those of most drives that have used up their cache."""
+        write_iops, write_bytes_per_s = self.write_iops / BEHIND_CACHE, self.write_bytes_per_s / BEHIND_CACHE
+        return replace(self, write_iops=write_iops, write_bytes_per_s=write_bytes_per_s)
 
-    def ios_per_s(self, stimulus: Stimulus) -> float:
+    def ios_per_s(self, stimulus: Stimulus, state: DriveState = FRESH) -> float:
         """I/Os per second of a stimulus: what size, operation or demand allows, whichever is less."""
-        answered_per_s = stimulus.toio * NS_PER_S / self.latency_ns
+        reads = stimulus.read_pct / 100
+        bursts = self.burst_bytes_per_s if state.is_short and state.fills < self.fresh_fills else None
+        waits_ns = None if state.is_cached or bursts else self.uncached_write_ns
+        latency_ns = reads * self.latency_ns + (1 - reads) * (waits_ns or self.latency_ns)
+        answered_per_s = stimulus.toio * NS_PER_S / latency_ns
         if not (stimulus.operations.read or stimulus.operations.write):
             return answered_per_s
+        write_iops, write_bytes_per_s = self.write_iops, self.write_bytes_per_s
+        if stimulus.random_pct and state.fills >= self.fresh_fills:
+            write_iops = self.settled_write_iops or write_iops
+            write_bytes_per_s = self.settled_write_bytes_per_s or write_bytes_per_s
         size_bytes = mean_block_bytes(stimulus)
-        reads = stimulus.read_pct / 100
+        if bursts:
+            write_iops, write_bytes_per_s = bursts / size_bytes, bursts
         device_s = reads * max(1 / self.read_iops, size_bytes / self.read_bytes_per_s)
-        device_s += (1 - reads) * max(1 / self.write_iops, size_bytes / self.write_bytes_per_s)
+        device_s += (1 - reads) * max(1 / write_iops, size_bytes / write_bytes_per_s)
         return min(1 / device_s, answered_per_s)
+
+
+BEHIND_CACHE: Final = 10
+"""How many times slower writes are assumed behind a cache, where nothing is known of the drive."""
+
+
+class AssumedDrives(Struct, frozen=True):
+    """The fastest and the slowest that a drive may be, and what its maker rates it for, if that is known."""
+
+    fast: AssumedDrive = AssumedDrive()
+    slow: AssumedDrive = AssumedDrive().behind_cache()
+    tbw_bytes: float | None = None
 
 
 def mean_block_bytes(stimulus: Stimulus) -> float:
@@ -116,42 +163,70 @@ def dry_run(
 ) -> tuple[PlannedApply, ...]:
     """Drive the script to its end on assumed rates. Raises UsageError for more than ``MOST_STEPS`` steps."""
     planned: list[PlannedApply] = []
-    cycle = count = 0
+    cycle = count = written_bytes = 0
+    is_cached = True
     answer: Answer = None
     try:
         while True:
             request = script.send(answer)
             answer, apply = None, request if isinstance(request, Apply) else None
             if isinstance(request, Purge):
-                cycle += 1
+                cycle, written_bytes = cycle + 1, 0
+            if isinstance(request, SetWriteCache):
+                is_cached = request.enabled
             if isinstance(request, ReadHealth):
                 answer = HealthReading("a plan: no device was asked")
             if isinstance(request, DriverRequest):
                 apply, answer = request.planned
             if apply is not None:
                 count += len(apply.steps)
-                if count > MOST_STEPS:
-                    raise UsageError(
-                        f"{phase_text(apply.phase, apply.number)} brings the plan to {count:,} steps and "
-                        f"more, and {MOST_STEPS:,} are the most: use longer steps, or a shorter test"
-                    )
-                samples = tuple(_sample(step, user_capacity_bytes, drive) for step in apply.steps)
-                if apply.slower is Slower.ALWAYS or (
-                    apply.slower is Slower.AT_SHORTEST and ending is Ending.SHORTEST
-                ):
+                _check_count(apply, count)
+                state = DriveState(written_bytes / user_capacity_bytes, is_cached)
+                samples = tuple(_sample(step, user_capacity_bytes, drive, state) for step in apply.steps)
+                if _slows(apply, ending):
                     samples = tuple(_changed(sample, time=2) for sample in samples)
-                planned.append(
-                    PlannedApply(
-                        max(1, cycle) if apply is request else cycle,
-                        apply,
-                        tuple(sample.elapsed_ns for sample in samples),
-                        tuple(sample.write.bytes for sample in samples),
-                    )
+                one = PlannedApply(
+                    max(1, cycle) if apply is request else cycle,
+                    apply,
+                    tuple(sample.elapsed_ns for sample in samples),
+                    tuple(sample.write.bytes for sample in samples),
                 )
+                planned.append(one)
+                written_bytes += sum(one.written_bytes)
                 if apply is request:
                     answer = _unlike(planned, samples) if ending is Ending.LONGEST else samples
     except StopIteration:
-        return tuple(planned)
+        is_shortest = ending is Ending.SHORTEST
+        return tuple(one for one in planned if not (is_shortest and one.apply.if_needed))
+
+
+_SHORT_FILLS: Final = 0.2
+
+
+def _is_short(stop: StopRule, capacity_bytes: int) -> bool:
+    match stop:
+        case Duration():
+            return True
+        case ByteAmount(amount_bytes):
+            return amount_bytes <= _SHORT_FILLS * capacity_bytes
+        case DriveFills(fills):
+            return fills <= _SHORT_FILLS
+        case FirstOf(rules):
+            return any(_is_short(rule, capacity_bytes) for rule in rules)
+        case _:
+            return False
+
+
+def _check_count(apply: Apply, count: int) -> None:
+    if count > MOST_STEPS:
+        raise UsageError(
+            f"{phase_text(apply.phase, apply.number)} brings the plan to {count:,} steps and "
+            f"more, and {MOST_STEPS:,} are the most: use longer steps, or a shorter test"
+        )
+
+
+def _slows(apply: Apply, ending: Ending) -> bool:
+    return apply.slower is Slower.ALWAYS or (apply.slower is Slower.AT_SHORTEST and ending is Ending.SHORTEST)
 
 
 def steps_of(planned: tuple[PlannedApply, ...]) -> tuple[Step, ...]:
@@ -159,15 +234,16 @@ def steps_of(planned: tuple[PlannedApply, ...]) -> tuple[Step, ...]:
     return tuple(dict.fromkeys(step for apply in planned for step in apply.apply.steps))
 
 
-def _rates(step: Step, drive: AssumedDrive) -> list[float]:
+def _rates(step: Step, drive: AssumedDrive, state: DriveState = FRESH) -> list[float]:
     """I/Os per second of each stream: of several, none has the drive alone; no more come than are planned."""
-    rates = [drive.ios_per_s(stimulus) / len(step.streams) for stimulus in step.stimuli]
+    rates = [drive.ios_per_s(stimulus, state) / len(step.streams) for stimulus in step.stimuli]
     planned = [stimulus.planned_ios_per_s for stimulus in step.stimuli]
     return [rate if limit is None else min(rate, limit) for rate, limit in zip(rates, planned, strict=True)]
 
 
-def _sample(step: Step, user_capacity_bytes: int, drive: AssumedDrive) -> Sample:
-    rates = _rates(step, drive)
+def _sample(step: Step, user_capacity_bytes: int, drive: AssumedDrive, state: DriveState) -> Sample:
+    state = replace(state, is_short=_is_short(step.stop, user_capacity_bytes))
+    rates = _rates(step, drive, state)
     bytes_per_s = [rate * mean_block_bytes(one) for rate, one in zip(rates, step.stimuli, strict=True)]
     if step.stop == STREAMS_END:
         length_ns = max(

@@ -8,9 +8,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.fields.conditions import Conditions
-from openpts.planning.dry_run import AssumedDrive, Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import AssumedDrives, Ending, PlannedApply, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
+from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import Step, Stimulus, Stream, VerifiedData
 from openpts.vocabulary.verdict import Deviation
@@ -72,6 +73,34 @@ class Extent(Struct, frozen=True):
             sum(sum(one.durations_ns) for one in planned), sum(sum(one.written_bytes) for one in planned)
         )
 
+    @classmethod
+    def range_of(cls, planned: Sequence[Sequence[PlannedApply]]) -> tuple["Extent", "Extent"]:
+        """The least and the most of several ways of a run: a slow drive writes less in a minute."""
+        found = [cls.of(one) for one in planned]
+        times, amounts = [one.duration_ns for one in found], [one.written_bytes for one in found]
+        return cls(min(times), min(amounts)), cls(max(times), max(amounts))
+
+
+def extents_of_all(plans: Sequence["RunPlan"]) -> tuple[Extent, Extent]:
+    """The least and the most of several runs together."""
+    found = [(plan.shortest_extent, plan.longest_extent) for plan in plans]
+    least, most = (
+        Extent(sum(one.duration_ns for one in of), sum(one.written_bytes for one in of))
+        for of in zip(*found, strict=True)
+    )
+    return least, most
+
+
+def extents_text(extents: tuple[Extent, Extent]) -> str:
+    """``takes 40 min to 2 h 0 min, writes 120 GB to 400 GB``."""
+    takes = span(*(format_duration(one.duration_ns) for one in extents))
+    return f"takes {takes}, writes {span(*(format_capacity(one.written_bytes) for one in extents))}"
+
+
+def span(least: str, most: str) -> str:
+    """From the least to the most; one of them where they read the same."""
+    return least if least == most else f"{least} to {most}"
+
 
 class PhaseExtent(Struct, frozen=True):
     """A part of one cycle at its shortest and its longest; its applies are rounds, wait states and so on."""
@@ -85,36 +114,42 @@ class PhaseExtent(Struct, frozen=True):
 
 
 class RunPlan(Struct, frozen=True):
-    """A planned run: ``longest`` has every step that may come, ``shortest`` ends as soon as it can."""
+    """A planned run, as fast and slow drives may take it: see ``planned_ways``."""
 
     test: Procedure
     conditions: Conditions
     user_capacity_bytes: int
-    drive: AssumedDrive
-    shortest: tuple[PlannedApply, ...]
-    longest: tuple[PlannedApply, ...]
+    drives: AssumedDrives
+    ways: tuple[tuple[PlannedApply, ...], ...]
     deviations: tuple[Deviation, ...]
     shortened: bool
 
     @property
+    def longest(self) -> tuple[PlannedApply, ...]:
+        """Every step that may come, on a slow drive."""
+        return self.ways[-1]
+
+    @property
     def shortest_extent(self) -> Extent:
-        """If steady state is there at once."""
-        return Extent.of(self.shortest)
+        """The least time, and the least that is written."""
+        return Extent.range_of(self.ways)[0]
 
     @property
     def longest_extent(self) -> Extent:
-        """If steady state comes with the last round."""
-        return Extent.of(self.longest)
+        """The most time, and the most that is written."""
+        return Extent.range_of(self.ways)[1]
 
     @property
     def phases(self) -> tuple[PhaseExtent, ...]:
         """Cycle by cycle, in the order in which the parts first come."""
         keys = dict.fromkeys((one.cycle, one.apply.phase) for one in self.longest)
-        return tuple(
-            PhaseExtent(cycle, phase, Extent.of(few), Extent.of(many), len(_whole(few)), len(_whole(many)))
-            for cycle, phase in keys
-            for few, many in [(_of(self.shortest, cycle, phase), _of(self.longest, cycle, phase))]
-        )
+        found = []
+        for key in keys:
+            parts = [_of(way, *key) for way in self.ways]
+            found.append(
+                PhaseExtent(*key, *Extent.range_of(parts), len(_whole(parts[0])), len(_whole(parts[-1])))
+            )
+        return tuple(found)
 
     @property
     def blocks(self) -> tuple[Repeated[PlannedApply], ...]:
@@ -122,25 +157,31 @@ class RunPlan(Struct, frozen=True):
         return collapsed(_whole(self.longest), _is_repetition)
 
 
+def planned_ways(
+    test: Procedure, conditions: Conditions, user_capacity_bytes: int, drives: AssumedDrives
+) -> tuple[tuple[PlannedApply, ...], ...]:
+    """The test's own script on the fast and the slow drive, steady at once; then both, steady at last."""
+    return tuple(
+        dry_run(test.script(conditions, user_capacity_bytes), user_capacity_bytes, drive, ending)
+        for ending in (Ending.SHORTEST, Ending.LONGEST)
+        for drive in (drives.fast, drives.slow)
+    )
+
+
 def plan_run(
     test: Procedure,
     conditions: Conditions,
     standard: Conditions,
     user_capacity_bytes: int,
-    drive: AssumedDrive,
+    drives: AssumedDrives,
 ) -> RunPlan:
-    """Drive the test's own script on assumed rates, both ways."""
-    shortest, longest = (
-        dry_run(test.script(conditions, user_capacity_bytes), user_capacity_bytes, drive, ending)
-        for ending in (Ending.SHORTEST, Ending.LONGEST)
-    )
+    """Drive the test's own script at assumed rates."""
     return RunPlan(
         test=test,
         conditions=conditions,
         user_capacity_bytes=user_capacity_bytes,
-        drive=drive,
-        shortest=shortest,
-        longest=longest,
+        drives=drives,
+        ways=planned_ways(test, conditions, user_capacity_bytes, drives),
         deviations=deviations(conditions, standard, test.rules),
         shortened=shortened(conditions, standard),
     )

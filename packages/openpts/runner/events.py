@@ -8,6 +8,7 @@ from msgspec import Struct
 from openpts.analysis.host_limits import HostLimit
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.planning.dry_run import PlannedApply
+from openpts.planning.plan import Extent
 from openpts.record.manifest import Manifest
 from openpts.runner.event_lines import EventLine
 from openpts.vocabulary.command_run import CommandRequest
@@ -24,6 +25,8 @@ class InProcess(Struct, frozen=True):
 class RunStarted(InProcess, frozen=True):
     """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
 
+    ``extents`` are the least and the most that it takes, None where nothing is planned.
+
     ``resumes_at`` says where an interrupted run continues, and what stands; empty if it begins.
     ``host_limits`` say what this host can't do that the drive may, ``preparations`` what was set up for it.
     """
@@ -31,6 +34,7 @@ class RunStarted(InProcess, frozen=True):
     folder: Path
     manifest: Manifest
     plan: tuple[PlannedApply, ...]
+    extents: tuple[Extent, Extent] | None = None
     resumes_at: str = ""
     host_limits: tuple[str, ...] = ()
     preparations: tuple[str, ...] = ()

@@ -99,13 +99,33 @@ class TimeLeft(Struct, frozen=True):
         return "at most" if self.bounded else "about"
 
 
+class _Rest(Struct, frozen=True):
+    """What a plan has left: seconds of steps that time ends, and of those that end by what the drive does."""
+
+    timed_s: float = 0.0
+    rated_s: float = 0.0
+    bounded: bool = True
+
+    def with_steps(self, planned: PlannedApply, first: int) -> "_Rest":
+        """With the steps of an apply from this position on."""
+        steps, lengths_ns = planned.apply.steps[first:], planned.durations_ns[first:]
+        timed_ns = sum(ns for step, ns in zip(steps, lengths_ns, strict=True) if _is_timed(step))
+        return _Rest(
+            self.timed_s + timed_ns / NS_PER_S,
+            self.rated_s + (sum(lengths_ns) - timed_ns) / NS_PER_S,
+            self.bounded and _bounded(planned.apply.phase, steps),
+        )
+
+
 class _PlanFollower(Struct):
-    """Knows the place of the running steps in the plan, and what comes behind them."""
+    """Knows the place of the running steps in the plan, what comes behind them, and how far off it was."""
 
     _planned: Sequence[PlannedApply] = ()
     _indexes_of: dict[tuple[int, Phase, int], list[int]] = field(default_factory=dict)
-    _behind: list[TimeLeft] = field(default_factory=list)
+    _behind: list[_Rest] = field(default_factory=list)
     _index: int | None = None
+    _rated_s: float = 0.0
+    _taken_s: float = 0.0
 
     def follow(self, plan: Sequence[PlannedApply]) -> None:
         """Take the longest plan of a run that begins."""
@@ -114,9 +134,9 @@ class _PlanFollower(Struct):
         for index, planned in enumerate(plan):
             key = (planned.cycle, planned.apply.phase, planned.apply.number)
             self._indexes_of.setdefault(key, []).append(index)
-        self._behind = [TimeLeft(0.0, True)]
+        self._behind = [_Rest()]
         for planned in reversed(plan):
-            self._behind.append(_added(self._behind[-1], planned, 0))
+            self._behind.append(self._behind[-1].with_steps(planned, 0))
         self._behind.reverse()
 
     def begin(self, cycle: int, phase: Phase, number: int) -> None:
@@ -128,24 +148,40 @@ class _PlanFollower(Struct):
         last = -1 if self._index is None else self._index
         self._index = next((index for index in found if index > last), found[-1] if found else None)
 
-    def behind_step(self, position: int) -> TimeLeft | None:
-        """What comes after the step at this position; None where the plan doesn't know."""
+    def learn(self, step: Step, position: int, taken_s: float) -> None:
+        """Note what the step at this position took in all."""
+        if (planned_s := self._planned_s(step, position)) is not None:
+            self._rated_s, self._taken_s = self._rated_s + planned_s, self._taken_s + taken_s
+
+    def left(self, step: Step | None, position: int, taken_s: float, left_s: float) -> TimeLeft | None:
+        """What comes after the step at this position, with the rest of it; None where the plan has none.
+
+        Steps that no time ends are assumed to be as far off the plan as those that were measured.
+        """
         if self._index is None or self._index >= len(self._planned):
             return None
-        return _added(self._behind[self._index + 1], self._planned[self._index], position + 1)
+        rest = self._behind[self._index + 1].with_steps(self._planned[self._index], position + 1)
+        rated_s, measured_s = self._rated_s, self._taken_s
+        if step is not None and (planned_s := self._planned_s(step, position)) is not None:
+            rated_s, measured_s = rated_s + planned_s, measured_s + taken_s + left_s
+        pace = measured_s / rated_s if rated_s else 1.0
+        return TimeLeft(left_s + rest.timed_s + pace * rest.rated_s, rest.bounded)
+
+    def _planned_s(self, step: Step, position: int) -> float | None:
+        """What was planned for a step that no time ends."""
+        if self._index is None or _is_timed(step):
+            return None
+        lengths_ns = self._planned[self._index].durations_ns
+        return lengths_ns[position] / NS_PER_S if position < len(lengths_ns) else None
 
 
-def _added(behind: TimeLeft, planned: PlannedApply, first: int) -> TimeLeft:
-    steps = planned.apply.steps[first:]
-    return TimeLeft(
-        behind.seconds + sum(planned.durations_ns[first:]) / NS_PER_S,
-        behind.bounded and _bounded(planned.apply.phase, steps),
-    )
+def _is_timed(step: Step) -> bool:
+    return isinstance(step.stop, Duration)
 
 
 def _bounded(phase: Phase, steps: Sequence[Step]) -> bool:
     """How many minutes of saturation there are depends on what the drive takes in them."""
-    return phase is not Phase.SATURATION and all(isinstance(step.stop, Duration) for step in steps)
+    return phase is not Phase.SATURATION and all(map(_is_timed, steps))
 
 
 def _phase_without_steps(event: PurgeProgressed | RunPaused | CommandStarted) -> str:
@@ -172,7 +208,8 @@ class RunProgress(Struct):
     ``phase`` says in words what is in progress. ``finished`` are the samples of the steps that were asked for
     together and run, or have just ended; ``phase_ns`` is the time of all steps of that phase and number.
     ``earlier_passes`` are those of the same row of a benchmark that were asked for before.
-    ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen. ``written_bytes`` are those
+    ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen; ``run_fraction`` is of all steps
+    that may come. ``written_bytes`` are those
     since the last purge. ``simulated``: time passes for the drive as fast as it can be computed.
     """
 
@@ -190,6 +227,7 @@ class RunProgress(Struct):
     iops_now: float = 0.0
     bytes_per_s_now: float = 0.0
     judged: SteadyStateJudged | None = None
+    run_fraction: float = 0.0
     began_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 looked up when called
     _plan: _PlanFollower = field(default_factory=_PlanFollower)
     _rates: list[tuple[int, int, int]] = field(default_factory=list)
@@ -219,8 +257,10 @@ class RunProgress(Struct):
                 self._begin(cycle, apply)
             case Ticked(_, step, progress):
                 self._tick(step, progress)
+                self._advance()
             case StepFinished(_, sample):
                 self._finish_step(sample)
+                self._advance()
             case SteadyStateJudged():
                 self.judged = event
             case RunEnded():
@@ -271,11 +311,11 @@ class RunProgress(Struct):
         """The I/O that waits longest for its answer."""
         return self._now.oldest
 
-    @property
-    def phase_fraction(self) -> float:
-        """Share of the steps of this phase that is done, as far as it is known."""
-        done = self.position + (self.step_fraction or 0.0)
-        return min(1.0, done / len(self.steps)) if self.steps else 0.0
+    def _advance(self) -> None:
+        """Take in how much of the run is done, if that is known now; a bar does not go back."""
+        if (left := self.time_left()) is not None:
+            done_s = self.engine_ns / NS_PER_S
+            self.run_fraction = max(self.run_fraction, _share(done_s, done_s + left.seconds))
 
     @property
     def drive_fills(self) -> float | None:
@@ -290,15 +330,16 @@ class RunProgress(Struct):
 
     def time_left(self) -> TimeLeft | None:
         """Time still to come on the engine's clock if steady state is never reached; None if unknown."""
-        step, behind = self.step, self._plan.behind_step(self.position)
-        if behind is None:
-            return None
-        if step is None:
-            return behind
-        left_s = longest_left_s(step.stop, self._counts(step), self.capacity_bytes)
-        if left_s is None:
-            return None
-        return TimeLeft(left_s + behind.seconds, behind.bounded and isinstance(step.stop, Duration))
+        step, left_s = self.step, 0.0
+        if step is not None:
+            known_s = longest_left_s(step.stop, self._counts(step), self.capacity_bytes)
+            if known_s is None:
+                return None
+            left_s = known_s
+        left = self._plan.left(step, self.position, self._now.step_elapsed_ns / NS_PER_S, left_s)
+        if left is None or step is None or _is_timed(step):
+            return left
+        return replace(left, bounded=False)
 
     def _begin(self, cycle: int, apply: Apply) -> None:
         self.phase = phase_text(apply.phase, apply.number, cycle)
@@ -315,6 +356,7 @@ class RunProgress(Struct):
         self._begin_step()
 
     def _finish_step(self, sample: Sample) -> None:
+        self._plan.learn(sample.step, self.position, sample.elapsed_ns / NS_PER_S)
         self.finished.append(sample)
         self._ended_ns += sample.elapsed_ns
         self.phase_ns += sample.elapsed_ns

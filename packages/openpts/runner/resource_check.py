@@ -1,6 +1,6 @@
 """What a plan needs of an engine, and whether target, storage and run folder have room for it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -8,19 +8,20 @@ from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.device.targets.target import scheme_of
 from openpts.engine.options import Demand
 from openpts.errors import TargetError, UsageError, failing_as
+from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import (
     AssumedDrive,
-    Ending,
+    AssumedDrives,
     PlannedApply,
     capture_bytes,
-    dry_run,
     largest_program_bytes,
     record_bytes,
 )
+from openpts.planning.plan import planned_ways
+from openpts.procedures.kit.procedure import Procedure
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.units import NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.requests import Script
 from openpts.vocabulary.stimulus import ReducibleData, Segments, Step, Stimulus, Zones
 
 MOST_SEGMENTS: Final = 65_536
@@ -161,12 +162,22 @@ def interval_ns(minute_ns: int) -> int:
     return minute_ns // max(_FEWEST_INTERVALS, -(-minute_ns // NS_PER_S))
 
 
-def checked_plan(script: Script, device: DeviceUnderTest) -> tuple[PlannedApply, ...]:
-    """The longest that a run of the script can be, if the device can take it. Raises OpenptsError."""
-    plan = dry_run(script, device.facts.user_capacity_bytes, AssumedDrive(), Ending.LONGEST)
-    check_plan(plan, device.facts)
-    check_handles(plan, device)
-    return plan
+def assumed_drives(target: str) -> AssumedDrives:
+    """How fast and how slow the target may be: as its scheme says, else as most drives are."""
+    scheme = scheme_of(target)
+    assumed: Callable[[str], AssumedDrives] | None = None if scheme is None else scheme.part("assumed")
+    return AssumedDrives() if assumed is None else assumed(target)
+
+
+def checked_ways(
+    test: Procedure, conditions: Conditions, device: DeviceUnderTest
+) -> tuple[tuple[PlannedApply, ...], ...]:
+    """How a run of the test may go, the longest last, if the device can take it. Raises OpenptsError."""
+    facts = device.facts
+    ways = planned_ways(test, conditions, facts.user_capacity_bytes, assumed_drives(facts.path))
+    check_plan(ways[-1], facts)
+    check_handles(ways[-1], device)
+    return ways
 
 
 def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:

@@ -177,7 +177,11 @@ def _prepared(
                 concerns.follows,
             )
             prepared, limits = concerns.preparations(), concerns.announcements()
-            runner.emit(RunStarted(checked.folder, manifest, checked.plan, begun.where, limits, prepared))
+            runner.emit(
+                RunStarted(
+                    checked.folder, manifest, checked.plan, checked.extents, begun.where, limits, prepared
+                )
+            )
             for healing in device.healed:
                 runner.emit(Note(topic="healed", text=healing.text))
             yield runner

@@ -15,13 +15,14 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.hooks import Concerns
 from openpts.planning.dry_run import PlannedApply
+from openpts.planning.plan import Extent
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest, RequestedSettings, RunState
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.driver import Driver, driver_of_record
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
-from openpts.runner.resource_check import check_free_space, checked_plan, interval_ns
+from openpts.runner.resource_check import check_free_space, checked_ways, interval_ns
 from openpts.runner.resumed_run import BegunRun, Continuation, Resumption, attempt_here, resumed_run
 from openpts.runner.telemetry import PERIOD_S
 from openpts.units import NS_PER_MS
@@ -160,6 +161,7 @@ class CheckedRun(Struct, frozen=True):
     standard: Conditions
     conditions: Conditions
     plan: tuple[PlannedApply, ...]
+    extents: tuple[Extent, Extent]
     steps: tuple[Step, ...]
     entries_of_device: tuple[Deviation, ...]
     begun: BegunRun
@@ -194,7 +196,8 @@ def checked_run(
     conditions = test.supported_on(adjusted, facts.sector_bytes, facts.scale)
     if facts.simulation is not None:
         conditions = test.without_data(conditions)
-    plan = checked_plan(test.script(conditions, facts.user_capacity_bytes), device)
+    ways = checked_ways(test, conditions, device)
+    plan = ways[-1]
     steps = tuple(step for planned in plan for step in planned.apply.steps)
     entries = device.deviations(steps if driver.depends_on_scale else ())
     manifest = replace(
@@ -219,7 +222,18 @@ def checked_run(
     preparation = Preparation(device, PurgeChoice.parse(settings.purge))
     if test.purges and not conditions.keeps_data:
         preparation.check_purge()
-    found = (standard, conditions, plan, steps, entries, begun, folder, options, preparation)
+    found = (
+        standard,
+        conditions,
+        plan,
+        Extent.range_of(ways),
+        steps,
+        entries,
+        begun,
+        folder,
+        options,
+        preparation,
+    )
     checked = CheckedRun(settings, driver, device, *found)
     driver.check(checked.script(), device)
     return checked

@@ -1,6 +1,6 @@
 """A target as it can be known without touching it: a drive by what it answers, a file by its size."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Self
 
 from msgspec import Struct
@@ -28,14 +28,13 @@ class UnopenedTarget(Struct, frozen=True):
     """``assumed`` are sentences on what could not be known; ``device`` is the drive as sysfs shows it.
 
     ``not_one`` is of a target of a scheme: why it is no drive that exists, as entries of the ledger of a run
-    of these steps; it raises UsageError where figures would say nothing. ``rated`` is its data sheet.
+    of these steps; it raises UsageError where figures would say nothing.
     """
 
     facts: TargetFacts
     assumed: tuple[str, ...] = ()
     device: BlockDevice | None = None
     not_one: Callable[[Sequence[Step]], tuple[Deviation, ...]] | None = None
-    rated: Mapping[str, float] = {}
 
     @property
     def exists(self) -> bool:

@@ -61,7 +61,8 @@ class Apply(Struct, frozen=True):
     again, and only the last time counts. ``with_intervals``: the script reads the intervals of the answer;
     without, the record alone has them, so that days need no more memory than minutes. ``until_alike``: the
     script may ask for the last step again, until what several of it measured is close enough together.
-    ``slower``: which plans have the drive half as fast in these steps.
+    ``slower``: which plans have the drive half as fast in these steps. ``if_needed``: what was measured may
+    make them needless, and the shortest plan leaves them out.
     """
 
     phase: Phase
@@ -73,6 +74,7 @@ class Apply(Struct, frozen=True):
     with_intervals: bool = False
     until_alike: bool = False
     slower: Slower = Slower.NEVER
+    if_needed: bool = False
 
 
 class ReadHealth(Struct, frozen=True):

@@ -33,13 +33,7 @@ def plan_all(
     `openpts plan TEST` has the steps and the ledger of one. --capacity can replace TARGET.
     """
     from openpts.cli.planned_run import fitting_target  # noqa: PLC0415 likewise
-    from openpts.cli.printed_plan import (  # noqa: PLC0415 help needs nothing that plans
-        PrintedPlan,
-        SuitePlanDocument,
-        assumed_drive,
-        plan_target,
-        suite_lines,
-    )
+    from openpts.cli.printed_plan import PrintedPlan, SuitePlanDocument, drives_of, plan_target, suite_lines  # noqa: PLC0415 help needs nothing that plans
     from openpts.system_files import SystemRoots  # noqa: PLC0415 likewise
     from openpts_batch.in_turn import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
 
@@ -48,7 +42,7 @@ def plan_all(
     if target is not None:
         target = fitting_target(target, all_choices, log_stream(as_json=as_json))
     unopened = plan_target(target, capacity, all_choices[0].test, SystemRoots())
-    plans = planned_suite(all_choices, unopened, assumed_drive(unopened, **rates))
+    plans = planned_suite(all_choices, unopened, drives_of(unopened, **rates))
     name = unopened.facts.path if unopened.exists and target else unopened.facts.name
     if as_json:
         made = (PrintedPlan(plan, name, plan.deviations, unopened.assumed, tbw) for plan in plans)

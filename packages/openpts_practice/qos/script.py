@@ -134,7 +134,7 @@ def _search(conditions: QosConditions, number: int, mix: int, peak_per_s: float)
             load = bracket_of(points_of(samples), limit, conditions).next_load(conditions)
             if load is None:
                 break
-            samples += samples_in((yield Apply(Phase.LOAD, number, (step_at(load),))))
+            samples += samples_in((yield Apply(Phase.LOAD, number, (step_at(load),), if_needed=True)))
 
 
 def load_step(conditions: QosConditions, reads_per_s: float, writes_per_s: float) -> Step:

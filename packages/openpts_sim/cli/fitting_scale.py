@@ -12,7 +12,7 @@ from openpts.cli.standard_streams import wrapped
 from openpts.errors import TargetError, UsageError
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import parameters_of
-from openpts.planning.dry_run import AssumedDrive, Ending, dry_run, steps_of
+from openpts.planning.dry_run import AssumedDrive, AssumedDrives, Ending, dry_run, steps_of
 from openpts.procedures.kit.procedure import Procedure
 from openpts.runner.driver import driver_of
 from openpts.runner.unopened_target import UnopenedTarget
@@ -64,7 +64,7 @@ def _largest(choices: Choices, drive: SimulatedTarget, refused: int) -> int:
 def _is_refused(choices: Choices, drive: SimulatedTarget, scale: int) -> bool:
     unopened = UnopenedTarget.of(str(replace(drive, scale=scale)), SystemRoots())
     try:
-        planned_run(choices, unopened, AssumedDrive())
+        planned_run(choices, unopened, AssumedDrives())
     except (UsageError, TargetError):
         return True
     return False

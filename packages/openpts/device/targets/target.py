@@ -23,15 +23,16 @@ class Scheme(Parts, frozen=True):
     an UnopenedTarget. Of such targets nothing is claimed and nothing is watched over: a drive or a file that
     exists is opened by the guard alone, under its own name.
 
-    ``quick``, ``fitting`` and ``at_scale`` may be left out: what ``--quick`` makes of a test there (choices,
-    text), the same target in a size at which tests run (text, all choices, a stream for a line that says so),
-    and at another scale (text, scale).
+    ``assumed``, ``quick``, ``fitting`` and ``at_scale`` may be left out: rates that a plan assumes (text),
+    what ``--quick`` makes of a test there (choices, text), the same target in a size at which tests run
+    (text, all choices, a stream for a line that says so), and at another scale (text, scale).
     """
 
     name: str
     what: str
     device: str
     unopened: str
+    assumed: str = ""
     quick: str = ""
     fitting: str = ""
     at_scale: str = ""

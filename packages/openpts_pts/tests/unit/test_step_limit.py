@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.cli.plan import plan_command
 from openpts.errors import UsageError
-from openpts.planning.dry_run import MOST_STEPS, AssumedDrive, Ending, dry_run
+from openpts.planning.dry_run import MOST_STEPS, AssumedDrive, AssumedDrives, Ending, dry_run
 from openpts.planning.plan import plan_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S
@@ -74,7 +74,7 @@ def test_a_plan_with_pieces_by_the_ten_thousands_takes_time_in_proportion() -> N
     standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     conditions = replace(standard, minute_ns=180 * NS_PER_MS)
     began_s = perf_counter()
-    plan = plan_run(test, conditions, standard, 100 * GB, AssumedDrive())
+    plan = plan_run(test, conditions, standard, 100 * GB, AssumedDrives())
     loads = [phase for phase in plan.phases if phase.phase is Phase.LOAD]
     assert sum(phase.longest_applies for phase in loads) == 3
     assert sum(len(one.apply.steps) for one in plan.longest) == 1 + 30 + 2 * (10_000 + 5 + 10)

@@ -158,7 +158,7 @@ def test_a_step_until_steady_shows_no_end_that_is_not_known(clock) -> None:
     progress.on_event(ticked(None, 0, until_steady))
     clock.now_s += 1
     progress.on_event(ticked(None, 0, until_steady, bytes=250_000_000))
-    assert (progress.step_fraction, progress.phase_fraction) == (None, 0)
+    assert (progress.step_fraction, progress.run_fraction) == (None, 0)
     assert progress.time_left() is None
     assert time_text(progress) == "1.00 s elapsed"
 

@@ -12,6 +12,7 @@ from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.hooks import Concerns
 from openpts.ownership import new_run_id
 from openpts.planning.dry_run import largest_program_bytes
+from openpts.planning.plan import Extent
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.health import ReadingPoint
 from openpts.record.manifest import RunState
@@ -179,7 +180,13 @@ def _prepared(
             prepared, limits = concerns.preparations(), concerns.announcements()
             runner.emit(
                 RunStarted(
-                    checked.folder, manifest, checked.plan, checked.extents, begun.where, limits, prepared
+                    checked.folder,
+                    manifest,
+                    checked.plan,
+                    Extent.range_of(checked.ways),
+                    begun.where,
+                    limits,
+                    prepared,
                 )
             )
             for healing in device.healed:

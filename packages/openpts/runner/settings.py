@@ -15,7 +15,6 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.hooks import Concerns
 from openpts.planning.dry_run import PlannedApply
-from openpts.planning.plan import Extent
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest, RequestedSettings, RunState
@@ -152,7 +151,8 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
 class CheckedRun(Struct, frozen=True):
     """What a run will do: the device, the space and the purge were checked.
 
-    ``entries_of_device`` are of the ledger, and so are those that ``entries`` has.
+    ``ways`` are those in which it may go, the longest last. ``entries_of_device`` are of the ledger, and
+    so are those that ``entries`` has.
     """
 
     settings: RunSettings
@@ -160,14 +160,18 @@ class CheckedRun(Struct, frozen=True):
     device: DeviceUnderTest
     standard: Conditions
     conditions: Conditions
-    plan: tuple[PlannedApply, ...]
-    extents: tuple[Extent, Extent]
+    ways: tuple[tuple[PlannedApply, ...], ...]
     steps: tuple[Step, ...]
     entries_of_device: tuple[Deviation, ...]
     begun: BegunRun
     folder: Path
     options: NativeOptions
     preparation: Preparation
+
+    @property
+    def plan(self) -> tuple[PlannedApply, ...]:
+        """The longest that this run can get."""
+        return self.ways[-1]
 
     def script(self) -> Script:
         """What the test asks for."""
@@ -222,18 +226,7 @@ def checked_run(
     preparation = Preparation(device, PurgeChoice.parse(settings.purge))
     if test.purges and not conditions.keeps_data:
         preparation.check_purge()
-    found = (
-        standard,
-        conditions,
-        plan,
-        Extent.range_of(ways),
-        steps,
-        entries,
-        begun,
-        folder,
-        options,
-        preparation,
-    )
+    found = (standard, conditions, ways, steps, entries, begun, folder, options, preparation)
     checked = CheckedRun(settings, driver, device, *found)
     driver.check(checked.script(), device)
     return checked

@@ -29,5 +29,4 @@ def test_a_drive_of_no_kind_in_particular_may_be_ten_times_slower_behind_its_cac
     plan = planned("iops", "--capacity=512GB")
     assert plan is not None
     least, most = plan
-    assert most["duration_ns"] > least["duration_ns"]
-    assert most["written_bytes"] > 5 * least["written_bytes"]
+    assert most["duration_ns"] > 5 * least["duration_ns"]

@@ -105,7 +105,16 @@ def _print(found: "list[ListedRun]") -> None:
     from openpts.cli.console import table_console, table_of  # noqa: PLC0415 help needs nothing that runs
     from openpts.units import format_duration  # noqa: PLC0415 likewise
 
-    table = table_of("=State", "=Test", "Drive", "=Started", ">Done", ">Left", "Run")
+    table = table_of(
+        "=State",
+        "=Test",
+        "Drive",
+        "=Started",
+        ">Done",
+        ">Left",
+        "Run",
+        left_out=("Started", "Left", "Drive", "Test", "Done"),
+    )
     for run in found:
         done = "-" if run.done_share is None else f"{run.done_share:.0%}"
         is_running = run.state == "running" and run.left_ns is not None

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import IO, cast
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
 from rich.segment import Segment
-from rich.table import Table
+from rich.table import Column, Table
+from rich.text import Text
 
 from openpts.cli.standard_streams import TextFilter, with_controls
 from openpts.escaped_text import visible
@@ -41,6 +42,7 @@ def live_console(
 
 
 _PIPE_COLUMNS = 200
+_GAP = 2
 _BLANKS_AT_THE_END = re.compile(" +\n")
 
 
@@ -65,9 +67,36 @@ def table_console(stream: IO[str] | None = None, *, pipe_columns: int = _PIPE_CO
     return console
 
 
-def table_of(*headings: str) -> Table:
-    """Columns by their headings; one that begins with ``>`` has numbers, with ``=`` what is copied."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+class _Fitting(Table):
+    """A table without as many of the columns ``left_out``, in that order, as break words otherwise."""
+
+    left_out: tuple[str, ...] = ()
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """As rich does."""
+        for heading in self.left_out:
+            if sum(map(_least_width, self.columns)) - _GAP <= options.max_width:
+                break
+            self.columns = [column for column in self.columns if column.header != heading]
+        yield from super().__rich_console__(console, options)
+
+
+def _least_width(column: Column) -> int:
+    """Of a column that breaks no word, with its gap."""
+    texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in (column.header, *column.cells)]
+    return (
+        max(len(part) for text in texts for part in ([text] if column.no_wrap else text.split() or [""]))
+        + _GAP
+    )
+
+
+def table_of(*headings: str, left_out: tuple[str, ...] = ()) -> Table:
+    """Columns by their headings; one that begins with ``>`` has numbers, with ``=`` what is copied.
+
+    Where words would be broken, the columns ``left_out`` are, the first of them first.
+    """
+    table = _Fitting(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
+    table.left_out = left_out
     for heading in headings:
         number, no_wrap = heading.startswith(">"), heading[:1] in {">", "="}
         table.add_column(

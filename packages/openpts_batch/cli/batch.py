@@ -140,7 +140,7 @@ def _chosen(
 
 
 def _print_drives(chosen: Sequence[ChosenDrive], stream: IO[str]) -> None:
-    table = table_of(">#", "Drive", "Slot", "Model", "=Serial", "=To test?")
+    table = table_of(">#", "Drive", "Slot", "Model", "=Serial", "=To test?", left_out=("Slot", "Model"))
     for number, one in enumerate(chosen, start=1):
         slot = one.written.slot if one.drive is None else one.drive.slot
         table.add_row(str(number), one.name, slot or "-", one.model or "-", one.serial or "-", one.verdict)

@@ -55,10 +55,7 @@ def verify(
     requirements: bool = flag("Check the run against each requirement of the specification instead."),
     guide: str | None = option("", "Check it against those of a guide instead.", click.Choice(list(GUIDES))),
     only: tuple[str, ...] = option(
-        "",
-        "Show requirements of this status; may be repeated. [default: all but not applicable]",
-        click.Choice(list(_STATUSES)),
-        multiple=True,
+        "", "Show requirements of this status; may be repeated.", click.Choice(list(_STATUSES)), multiple=True
     ),
     level: tuple[str, ...] = option(
         "",
@@ -66,6 +63,7 @@ def verify(
         click.Choice([level.value for level in Level]),
         multiple=True,
     ),
+    verbose: bool = flag("Show all requirements, not only what deviates.", name="-v --verbose"),
     as_json: bool = flag("Print all as one JSON object.", name="--json"),
 ) -> None:
     """Recompute every number of a report from its record, and name the differences.
@@ -88,7 +86,9 @@ def verify(
 
         folder = report_json.parent if report_json.is_file() else report_json
         statuses = {_STATUSES[word] for word in only}
-        print_requirements(folder, guide=guide, statuses=statuses, levels=level, as_json=as_json)
+        print_requirements(
+            folder, guide=guide, statuses=statuses, levels=level, verbose=verbose, as_json=as_json
+        )
         return
     if only or level:
         raise UsageError("--only and --level choose among what --requirements shows")

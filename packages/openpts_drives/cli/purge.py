@@ -220,7 +220,7 @@ def _print_methods(methods: Sequence[PurgeAbility]) -> None:
     """Print the methods that a drive of this kind could have, the best first."""
     if not methods:
         return
-    table = table_of("=Method", "=Does", "=Has it", "=Takes", "=Reason, or source")
+    table = table_of("=Method", "=Does", "=Has it", "=Takes", "Reason, or source", left_out=("Takes", "Does"))
     for one in methods:
         takes = "not reported"
         if not one.supported:

@@ -13,6 +13,7 @@ import click
 import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -170,10 +171,18 @@ _STYLES: Final = {
 }
 
 
+_MOST_LINES: Final = 10
+
+
 def print_conformance(
-    stream: IO[str], manifest: Manifest, everything: Sequence[Conformance], shown: Sequence[Conformance]
+    stream: IO[str],
+    manifest: Manifest,
+    everything: Sequence[Conformance],
+    shown: Sequence[Conformance],
+    *,
+    in_full: bool = False,
 ) -> None:
-    """A table for each section of the specification that has something to show, and the counts."""
+    """The verdict, then what deviates in ten lines; or ``in_full`` a table for each section, and counts."""
     console = table_console(stream)
     conditions = manifest.conditions
     if not conditions.of_specification:
@@ -183,6 +192,10 @@ def print_conformance(
         )
         return
     console.print(f"{manifest.test_id}: {conditions.test.upper()} after {conditions.drive_class.revision}")
+    console.print(count_line(everything))
+    if not in_full:
+        _print_deviations(console, shown)
+        return
     for section, title in SECTION_TITLES.items():
         rows = [c for c in shown if c.requirement.section == section]
         if rows:
@@ -190,8 +203,17 @@ def print_conformance(
             console.print(Text(title, style="bold"))
             console.print(_table(rows))
     console.print()
-    console.print(count_line(everything))
     console.print(_counts_table(everything))
+
+
+def _print_deviations(console: Console, shown: Sequence[Conformance]) -> None:
+    deviating = [each for each in shown if each.status is Status.DEVIATED]
+    rows = deviating[: _MOST_LINES - 3]  # the title, the verdict and the last line are there as well
+    for each in rows:
+        text = f"{each.requirement.id}: {finding_text(each.finding)}"
+        console.print(Text(text), no_wrap=True, overflow="ellipsis")
+    more = f"{len(deviating) - len(rows)} more deviate; " if len(deviating) > len(rows) else ""
+    console.print(f"{more}-v lists all requirements")
 
 
 class _Found(Struct, frozen=True, kw_only=True):
@@ -321,13 +343,21 @@ def _guided(run: Run, guide: str, statuses: Container[Status], *, as_json: bool)
 
 
 def print_requirements(
-    named: Path, *, guide: str | None, statuses: Collection[Status], levels: Collection[str], as_json: bool
+    named: Path,
+    *,
+    guide: str | None,
+    statuses: Collection[Status],
+    levels: Collection[str],
+    verbose: bool,
+    as_json: bool,
 ) -> None:
-    """Print the requirements with these statuses and levels; without any, all but what is not applicable.
+    """Print the requirements with these statuses and levels; without any, what deviates.
 
+    ``verbose`` has all but what is not applicable.
     ``named`` is a run folder, or that of a suite or a batch for each of its runs. With a guide, its
     requirements stand in place of the specification's. Raises RecordError for what can't be judged.
     """
+    in_full = bool(verbose or statuses or levels)
     statuses = statuses or set(Status) - {Status.NOT_APPLICABLE}
     found: list[ConformanceDocument | GuideDocument | Failure] = []
     unread: list[RecordError] = []
@@ -341,7 +371,7 @@ def print_requirements(
             if guide is not None:
                 found.append(_guided(run, guide, statuses, as_json=as_json))
             else:
-                found.append(_judged(run, statuses, levels, as_json=as_json))
+                found.append(_judged(run, statuses, levels, in_full=in_full, as_json=as_json))
         except RecordError as error:
             if folder == named:
                 raise
@@ -359,7 +389,7 @@ def print_requirements(
 
 
 def _judged(
-    run: Run, statuses: Container[Status], levels: Collection[str], *, as_json: bool
+    run: Run, statuses: Container[Status], levels: Collection[str], *, in_full: bool, as_json: bool
 ) -> ConformanceDocument:
     """The requirements of the specification with these statuses and levels, printed unless ``as_json``."""
     everything = conformance_of(run)
@@ -369,5 +399,5 @@ def _judged(
         if each.status in statuses and (not levels or each.requirement.level in levels)
     ]
     if not as_json:
-        print_conformance(sys.stdout, run.manifest, everything, shown)
+        print_conformance(sys.stdout, run.manifest, everything, shown, in_full=in_full)
     return ConformanceDocument.by(run.manifest, everything, shown)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 from openpts.errors import RecordError, UsageError
 from openpts.record.batch import write_batch
@@ -38,7 +39,7 @@ def invoke(*words: str) -> str:
 
 
 def test_all_that_binds_the_run_is_printed_by_section_with_the_counts(folder) -> None:
-    text = invoke(str(folder))
+    text = invoke(str(folder), "-v")
     everything = conformance_of(read_run(folder))
     assert count_line(everything) in text
     for each in everything:
@@ -47,7 +48,7 @@ def test_all_that_binds_the_run_is_printed_by_section_with_the_counts(folder) ->
 
 
 def test_a_deviation_shows_both_values(folder, golden) -> None:
-    (line,) = [line for line in invoke(str(folder)).splitlines() if line.startswith("PTS-IOPS-14")]
+    (line,) = [line for line in invoke(str(folder), "-v").splitlines() if line.startswith("PTS-IOPS-14")]
     assert line == golden
 
 
@@ -89,9 +90,20 @@ def test_every_requirement_comes_when_all_are_asked_for(folder) -> None:
 
 
 def test_hostile_text_of_a_record_stays_text(tmp_path) -> None:
-    text = invoke(str(write_synthetic_run(tmp_path / "run", Synthetic(hostile=True))))
+    hostile = str(write_synthetic_run(tmp_path / "run", Synthetic(hostile=True)))
+    text = invoke(hostile) + invoke(hostile, "-v")
     assert "\x1b" not in text
     assert "\u202e" not in text
+
+
+def test_the_verdict_is_first_and_then_what_deviates_in_ten_lines(tmp_path) -> None:
+    rules = [replace(SHORTER, rule_id=f"PTS-IOPS-{number:02}") for number in range(1, 15)]
+    folder = write_synthetic_run(tmp_path / "run", Synthetic(deviations=tuple(rules)))
+    title, verdict, *lines = invoke(str(folder)).splitlines()
+    assert title.endswith("IOPS after PTS-E 2.0.1")
+    assert verdict == count_line(conformance_of(read_run(folder)))
+    assert [len(lines) <= 8, all(": required " in line for line in lines[:-1])] == [True, True]
+    assert lines[-1].endswith("more deviate; -v lists all requirements")
 
 
 def test_what_is_no_run_folder_is_refused(tmp_path) -> None:

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from openpts.cli import run_settings as run_display
+from openpts.cli.console import table_console, table_of
 from openpts.cli.run_settings import PlainLog, live_display, render_panel, shown_on
 from openpts.engine.contract import OutstandingIo
 from openpts.record.manifest import RunState
@@ -260,3 +261,20 @@ def test_deviations_are_counted_once_in_one_line_unless_each_is_asked_for() -> N
     lines: list[str] = []
     PlainLog(lines.append, verbose=True).on_event(second)
     assert lines == ["[00:00:00] deviation PTS-IOPS-11: required 25 rounds; used 7 rounds"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "headings"),
+    [(200, ["State", "Drive", "Left", "Run"]), (60, ["State", "Drive", "Run"]), (40, ["State", "Run"])],
+)
+def test_a_table_leaves_columns_out_before_it_breaks_a_word(columns, headings, monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    printed = io.StringIO()
+    table = table_of("=State", "Drive", ">Left", "Run", left_out=("Left", "Drive"))
+    cells = ("running", "sim:enterprise-tlc", "34.76 s", "openpts-runs/suite-1/8-dirth")
+    table.add_row(*cells)
+    table_console(printed).print(table)
+    head, row = printed.getvalue().splitlines()
+    assert head.split() == headings
+    assert "  ".join(cells[1:3]) in row or columns < 200
+    assert row.endswith(cells[-1])

@@ -34,6 +34,7 @@ from tests.support.told_run import (
     planned,
     round_of,
     ticked,
+    wipc,
 )
 from tests.support.vocabulary_values import values_of
 
@@ -236,3 +237,23 @@ def test_any_rule_gives_a_share_and_no_negative_time(stop, elapsed_ns, ios, amou
     fraction, left_s = done_fraction(stop, done, CAPACITY), longest_left_s(stop, done, CAPACITY)
     assert fraction is None or 0 <= fraction <= 1
     assert left_s is None or left_s >= 0
+
+
+def test_the_time_left_of_amounts_is_corrected_by_what_amounts_took() -> None:
+    """Three fills of 4 s each: the first took 12 s, the second takes 4, so the third is to take 8."""
+    fill = Step.of(WIPC.stimulus, DriveFills(1))
+    fills = (fill, fill, fill)
+    plan = (planned(wipc(*fills), 4.0), *(planned(round_of(number, POINT), 60.0) for number in range(1, 8)))
+    progress = RunProgress()
+    progress.on_event(replace(STARTED, plan=plan))
+    progress.on_event(begun(None, *fills))
+    first = ended(None, 0, fill)
+    progress.on_event(replace(first, sample=replace(first.sample, elapsed_ns=12 * NS_PER_S)))
+    shares = [progress.run_fraction]
+    for second in range(4):
+        elapsed_ns, amount_bytes = second * NS_PER_S, second * 250_000_000
+        progress.on_event(ticked(None, 1, fill, step_elapsed_ns=elapsed_ns, bytes=amount_bytes))
+        shares.append(progress.run_fraction)
+    assert seconds_left(progress) == ("about", 1 + 8 + 7 * 60)
+    assert shares == sorted(shares)  # one bar for all of the run, which never goes back
+    assert shares[-1] == pytest.approx(15 / (15 + 429))

@@ -46,7 +46,13 @@ def io(
     targets, args = _with_job_file(targets, args)
     orders = orders_of(targets, args)
     if args.fio is not None and args.fio.print_fio:
-        return _print_fio(orders)
+        if len(orders) > 1:
+            raise UsageError("--print-fio writes the job file of one target: name one")
+        text = load(offers(Kind.JOB_FILES)["fio"]).text(orders[0])
+        for note in orders[0].notes:
+            click.echo(f"openpts: note: {note}", err=True)
+        click.echo(text, nl=False)
+        return 0
     results = MeasurementResults()
     _make_capture_folder(args.engine.capture, targets)
     stream = sys.stderr if as_json else sys.stdout
@@ -115,17 +121,6 @@ def _loads(targets: tuple[str, ...], args: IoArgs, interval_ns: int) -> list[Tra
     own = in_own_words(args.load)
     step = Step.of(own.stimulus(), own.stop(interval_ns), round(own.ramp * NS_PER_S), capture=captured)
     return [Translation((step,), (), ())] * len(targets)
-
-
-def _print_fio(orders: "list[MeasurementRequest]") -> int:
-    """Print the load as a job file instead of measuring it."""
-    if len(orders) > 1:
-        raise UsageError("--print-fio writes the job file of one target: name one")
-    text = load(offers(Kind.JOB_FILES)["fio"]).text(orders[0])
-    for note in orders[0].notes:
-        click.echo(f"openpts: note: {note}", err=True)
-    click.echo(text, nl=False)
-    return 0
 
 
 def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:

@@ -130,7 +130,10 @@ def _table(document: IoDocument, sample: Sample) -> Table:
 def _lines(
     started: MeasurementStarted, sample: Sample, late: LateFigures | UnsetType, alone: bool
 ) -> Iterator[tuple[str, str]]:
-    yield "ended", _end_text(sample)
+    how = str(sample.state)
+    if sample.state is StepState.COMPLETE:
+        how = f"by {(sample.ended_by or 'its rule').replace('_', ' ')}"
+    yield "ended", f"{how} after {format_duration(sample.elapsed_ns)}"
     if sample.standstills:
         yield "disturbed", f"{standstill_text(sample)}: measure again for figures of the target alone"
     if sample.unissued:
@@ -177,13 +180,6 @@ def _cpu_text(cpu: CpuShares, ios: int, alone: bool) -> str:
     if not alone:
         return f"{host}; {own} for all targets"
     return f"{host}; {own}, {cpu.process_ns / ios:,.0f} ns per I/O" if ios else f"{host}; {own}"
-
-
-def _end_text(sample: Sample) -> str:
-    length = format_duration(sample.elapsed_ns)
-    if sample.state is not StepState.COMPLETE:
-        return f"{sample.state} after {length}"
-    return f"by {(sample.ended_by or 'its rule').replace('_', ' ')} after {length}"
 
 
 def _probe_text(facts: Facts) -> str:

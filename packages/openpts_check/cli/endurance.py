@@ -125,13 +125,7 @@ class Rate(Struct, frozen=True):
     text: str
 
 
-class LoadProgram(Struct, frozen=True):
-    """A program of the operator's that is run while it is measured what it writes."""
-
-    arguments: tuple[str, ...]
-
-
-def like(text: str, capacity_bytes: int) -> Rate | LoadProgram:
+def like(text: str, capacity_bytes: int) -> Rate | tuple[str, ...]:
     """A rate (``50GB/day``, ``0.3 DWPD``), a trace's, or a program with its arguments, without a shell.
 
     Raises UsageError for what is none of them, TraceError for a trace that can't be read.
@@ -140,9 +134,8 @@ def like(text: str, capacity_bytes: int) -> Rate | LoadProgram:
         return Rate(float(dwpd["amount"]) * capacity_bytes / S_PER_DAY, f"{text}, as stated")
     if (rate := _RATE.fullmatch(text)) is not None:
         return Rate(parse_size_bytes(rate["amount"].replace(" ", "")) / _PER[rate["per"]], "as stated")
-    arguments = shlex.split(text)
-    if arguments and shutil.which(arguments[0]):
-        return LoadProgram(tuple(arguments))
+    if (arguments := shlex.split(text)) and shutil.which(arguments[0]):
+        return tuple(arguments)
     path = Path(text)
     if not path.is_file():
         raise UsageError(
@@ -350,9 +343,8 @@ def answer_endurance(
     load = None if like_text is None else like(like_text, drive.capacity_bytes)
     stretch = None
     if not isinstance(load, Rate):
-        arguments = load.arguments if isinstance(load, LoadProgram) else ()
-        stretch = _measured(drive, minutes, arguments)
-        load = _rate_of(stretch, arguments)
+        stretch = _measured(drive, minutes, load or ())
+        load = _rate_of(stretch, load or ())
     elif minutes is not None:
         raise UsageError("--minutes: a stated rate, or that of a trace, is not measured")
     document = EnduranceDocument.by(drive, load, stretch, tbw_bytes)

@@ -8,7 +8,6 @@ from openpts.vocabulary.stimulus import AccessPattern, ByteAmount, Stimulus, Str
 from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
 from openpts_check.seen import iops, over_pct, rate
 
-# At any queue depth; here one at a time. The same assessment asks for 80 MB/s of sequential accesses.
 _TO_GO: Final = "Microsoft HLK, WindowsToGo Performance"
 # CrystalDiskMark's default rows, as `openpts run benchmarks --list crystaldiskmark` has them
 _ROWS: Final = {
@@ -29,9 +28,7 @@ def _row(asked: Asked, name: str) -> tuple[Stream, ...]:
 
 
 def _loads(asked: Asked) -> tuple[Load, ...]:
-    """Each row of a file that is written again, as random writes of the repeat before would scatter what is
-    read; behind all repeats random writes, and the small reads once more.
-    """
+    """Each row, of a file that is written in order again; behind all repeats what writes leave of reads."""
     again = Load("file again", _row(asked, "SEQ1M Q8T1 write"), ByteAmount(asked.part_bytes))
     rows = (again, *(Load(name, _row(asked, name)) for name in _ROWS))
     ageing = tuple(Load(f"{_AGEING} {n}", _row(asked, "RND4K Q32T1 write"), once=True) for n in range(1, 5))

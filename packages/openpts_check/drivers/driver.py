@@ -3,7 +3,7 @@
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from openpts.device.block_device import BlockDevice
@@ -77,12 +77,9 @@ class CheckDriver(Driver):
         self._device: PhysicalDevice | None = None
         self._log_fd = self._small_files_fd = -1
 
-    def opened(self, target: str, consent: Consent, run_id: str) -> AbstractContextManager[DeviceUnderTest]:
-        """See the base; on a drive that exists there is no file system to append in, only on files."""
-        return self._opened(target, consent, run_id)
-
     @contextmanager
-    def _opened(self, target: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
+    def opened(self, target: str, consent: Consent, run_id: str) -> Iterator[DeviceUnderTest]:
+        """See the base; on a drive that exists there is no file system to append in, only on files."""
         with ExitStack() as made:
             with StopSignals() as stop:  # one between making a file and securing its removal would leave it
                 named = None if names_simulated(target) else parse_target(target)
@@ -105,7 +102,9 @@ class CheckDriver(Driver):
         device = made.enter_context(device_under_test(file, consent, for_writing=True, run_id=run_id))
         assert isinstance(device, PhysicalDevice)  # noqa: S101 it is a file
         opened = made.enter_context(open_target(log, consent, device.roots, run_id))
-        self._log_fd, self._small_files_fd = _buffered(opened.fd), folder.small_files_fd
+        # the log goes through the page cache, as that of a database does: appends are no whole sectors
+        fcntl.fcntl(opened.fd, fcntl.F_SETFL, fcntl.fcntl(opened.fd, fcntl.F_GETFL) & ~os.O_DIRECT)
+        self._log_fd, self._small_files_fd = opened.fd, folder.small_files_fd
         return device
 
     def engine(self, of_device: Engine) -> Engine:
@@ -134,9 +133,3 @@ class CheckDriver(Driver):
         """See the base."""
         is_file = manifest.target.kind is TargetKind.FILE
         return "its files are gone, and asking again takes minutes" if is_file else ""
-
-
-def _buffered(fd: int) -> int:
-    """The log goes through the page cache, as that of a database does: appends are no whole sectors."""
-    fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) & ~os.O_DIRECT)
-    return fd

@@ -16,7 +16,6 @@ from openpts_check.cli.check import check
 from openpts_check.cli.endurance import (
     S_PER_DAY,
     EnduranceDocument,
-    LoadProgram,
     Rate,
     Stretch,
     WornDrive,
@@ -71,7 +70,7 @@ def test_rates_in_words(text, bytes_per_s) -> None:
 
 
 def test_a_program_is_one_word_with_its_arguments() -> None:
-    assert like("sh -c 'sleep 1; true'", TB) == LoadProgram(("sh", "-c", "sleep 1; true"))
+    assert like("sh -c 'sleep 1; true'", TB) == ("sh", "-c", "sleep 1; true")
 
 
 def test_what_is_neither_rate_nor_program_nor_trace_is_refused() -> None:

@@ -9,13 +9,14 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 
 from openpts.errors import LimitError, NoVerdictError, UsageError
+from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Phase
 from openpts_check.answer import JudgedFigure, answer_of
 from openpts_check.cli.check import check, screen_lines
-from openpts_check.purpose import BUFFERED_LOOP, purpose_named, purpose_names
+from openpts_check.purpose import BUFFERED_LOOP, DEVICE_READS, purpose_named, purpose_names
 from openpts_compare.cli.verify import verify
 from tests.support.oracle_presets import write_oracle
 from tests.support.plugin_folders import installed
@@ -137,6 +138,19 @@ def test_the_rows_of_a_desktop_read_what_was_written_in_order(tmp_path) -> None:
     ]
     assert len(rates) == 3
     assert min(rates) > 0.6 * max(rates)
+
+
+def test_reads_that_a_cache_answers_are_no_answer(tmp_path) -> None:
+    """The kernel's count of what the disk gave out stays where it was."""
+    asked(
+        *("sim:enterprise-tlc?capacity=16GB&scale=1", "--for", "kv", "--minutes", "0.2", "--seed", "1"),
+        cwd=tmp_path,
+    )
+    run = read_run(tmp_path / "run")
+    times = {ns for one in run.steps for ns in (one.started_ns, one.started_ns + one.elapsed_ns)}
+    answer = answer_of(replace(run, sampled=tuple(TelemetryPoint(ns, DEVICE_READS, 0.0) for ns in times)))
+    assert answer.judgement is Judgement.NO_VERDICT
+    assert "a cache of this host answered 100 % of the reads: the disk was not asked" in answer.sure
 
 
 def test_a_loop_device_without_direct_io_is_named(tmp_path) -> None:

@@ -29,20 +29,20 @@ def assumed(text: str) -> AssumedDrives:
     if shape is None:
         return AssumedDrives()
 
-    def rate(block_bytes: int, *, reads: bool, settled: bool = False) -> float:
-        return shape.expected_iops(block_bytes, read_share=reads, collects=settled)
+    blocks = (_SMALL_BYTES, _LARGE_BYTES)
+    reads, writes, settled = (
+        [shape.expected_iops(size, read_share=share, collects=collects) for size in blocks]
+        for share, collects in ((1, False), (0, False), (0, True))
+    )
 
     def drive(shares: tuple[float, ...], **others: Any) -> AssumedDrive:
-        reads, small, large, settled_small, settled_large = shares
         return AssumedDrive(
-            read_iops=reads * rate(_SMALL_BYTES, reads=True),
-            write_iops=small * rate(_SMALL_BYTES, reads=False),
-            read_bytes_per_s=reads * rate(_LARGE_BYTES, reads=True) * _LARGE_BYTES,
-            write_bytes_per_s=large * rate(_LARGE_BYTES, reads=False) * _LARGE_BYTES,
-            settled_write_iops=settled_small * rate(_SMALL_BYTES, reads=False, settled=True),
-            settled_write_bytes_per_s=settled_large
-            * rate(_LARGE_BYTES, reads=False, settled=True)
-            * _LARGE_BYTES,
+            read_iops=shares[0] * reads[0],
+            write_iops=shares[1] * writes[0],
+            read_bytes_per_s=shares[0] * reads[1] * _LARGE_BYTES,
+            write_bytes_per_s=shares[2] * writes[1] * _LARGE_BYTES,
+            settled_write_iops=shares[3] * settled[0],
+            settled_write_bytes_per_s=shares[4] * settled[1] * _LARGE_BYTES,
             **others,
         )
 
@@ -50,7 +50,7 @@ def assumed(text: str) -> AssumedDrives:
     bursts, fresh_fills = None, 0.9 if preset.model == "page-mapped" else 0.0
     if (share := preset.slc_burst_share) is not None:
         bursts = preset.as_written()["page_mapped"]["link"]["write_bytes_per_s"]
-        faster = most[2] / (share * rate(_LARGE_BYTES, reads=False) * _LARGE_BYTES / bursts + 1 - share)
+        faster = most[2] / (share * writes[1] * _LARGE_BYTES / bursts + 1 - share)
         least, most = (*least[:2], _OF_ALL_WITH_CACHE, *least[3:]), (most[0], faster, faster, *most[3:])
         fresh_fills = 0.0
     times = _latencies_ns(preset)

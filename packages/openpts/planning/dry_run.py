@@ -205,16 +205,11 @@ _SHORT_FILLS: Final = 0.2
 
 def _is_short(stop: StopRule, capacity_bytes: int) -> bool:
     match stop:
-        case Duration():
-            return True
-        case ByteAmount(amount_bytes):
-            return amount_bytes <= _SHORT_FILLS * capacity_bytes
-        case DriveFills(fills):
-            return fills <= _SHORT_FILLS
         case FirstOf(rules):
             return any(_is_short(rule, capacity_bytes) for rule in rules)
-        case _:
-            return False
+        case ByteAmount(amount_bytes):
+            return amount_bytes <= _SHORT_FILLS * capacity_bytes
+    return isinstance(stop, Duration)
 
 
 def _check_count(apply: Apply, count: int) -> None:

@@ -178,16 +178,9 @@ def _prepared(
                 concerns.follows,
             )
             prepared, limits = concerns.preparations(), concerns.announcements()
+            extents = Extent.range_of(checked.ways)
             runner.emit(
-                RunStarted(
-                    checked.folder,
-                    manifest,
-                    checked.plan,
-                    Extent.range_of(checked.ways),
-                    begun.where,
-                    limits,
-                    prepared,
-                )
+                RunStarted(checked.folder, manifest, checked.plan, extents, begun.where, limits, prepared)
             )
             for healing in device.healed:
                 runner.emit(Note(topic="healed", text=healing.text))

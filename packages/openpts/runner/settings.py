@@ -200,8 +200,7 @@ def checked_run(
     conditions = test.supported_on(adjusted, facts.sector_bytes, facts.scale)
     if facts.simulation is not None:
         conditions = test.without_data(conditions)
-    ways = checked_ways(test, conditions, device)
-    plan = ways[-1]
+    *_, plan = ways = checked_ways(test, conditions, device)
     steps = tuple(step for planned in plan for step in planned.apply.steps)
     entries = device.deviations(steps if driver.depends_on_scale else ())
     manifest = replace(

@@ -147,7 +147,8 @@ def test_reads_that_a_cache_answers_are_no_answer(tmp_path) -> None:
         cwd=tmp_path,
     )
     run = read_run(tmp_path / "run")
-    times = {ns for one in run.steps for ns in (one.started_ns, one.started_ns + one.elapsed_ns)}
+    samples = [step.sample for step in run.steps]
+    times = {ns for one in samples for ns in (one.started_ns, one.started_ns + one.elapsed_ns)}
     answer = answer_of(replace(run, sampled=tuple(TelemetryPoint(ns, DEVICE_READS, 0.0) for ns in times)))
     assert answer.judgement is Judgement.NO_VERDICT
     assert "a cache of this host answered 100 % of the reads: the disk was not asked" in answer.sure

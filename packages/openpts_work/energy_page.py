@@ -160,6 +160,9 @@ def efficiency_cell(work: DriveWork, steps: Sequence[StepRecord]) -> Cell:
     return cells.missing(_ABSENT) if iops_per_w is None else cells.number(iops_per_w, 0)
 
 
+_LONGEST_PRINTED: Final = 200
+
+
 def energy_page(work: DriveWork, prefix: str) -> Page | None:
     """The table of all parts; None where nothing measured the drive's power."""
     if work.meter is None or not work.parts:
@@ -176,6 +179,7 @@ def energy_page(work: DriveWork, prefix: str) -> Page | None:
             Col("Covered (%)", lambda part: cells.percent(part.coverage_pct)),
         ),
         work.parts,
+        printed=_LONGEST_PRINTED,
         note="Mean power over the covered time; energy of all the time at that power. J/GB where a part only "
         "reads or only writes. IOPS/W is I/Os per joule. n/a where less than half of the time is covered.",
     )

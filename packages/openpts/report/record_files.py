@@ -172,6 +172,7 @@ def files_page(report: Report, files: Sequence[RecordFile], test_ids: Mapping[Pa
             (csv_name(table), table.title, Cell(f"{len(table.rows):,}", float(len(table.rows))))
             for table in report.tables().values()
         ),
+        printed=not several,
         note="Comma-separated, UTF-8, full precision; lines that begin with # describe the data.",
     )
     text = (

@@ -2,6 +2,7 @@
 
 import os
 from concurrent.futures import Executor, Future
+from html import escape
 from pathlib import Path
 
 import pytest
@@ -102,7 +103,7 @@ def test_a_folder_that_can_t_be_written_only_costs_time(tmp_path) -> None:
 
 
 def test_those_that_were_not_used_for_longest_make_room(cache, monkeypatch) -> None:
-    monkeypatch.setattr(kept_files, "_LOOKED_AFTER", "no name starts like this")
+    monkeypatch.setattr(kept_files, "_CHECKED", "no name starts like this")
     sizes: list[tuple[Path, int]] = []
     for n in range(4):
         made_drawing(SPEC % n)
@@ -110,7 +111,7 @@ def test_those_that_were_not_used_for_longest_make_room(cache, monkeypatch) -> N
         sizes.append((newest, newest.stat().st_size))
         os.utime(newest, (n, n))
     assert kept_drawing(SPEC % 0)  # in use again
-    monkeypatch.setattr(kept_files, "_LOOKED_AFTER", "")
+    monkeypatch.setattr(kept_files, "_CHECKED", "")
     monkeypatch.setattr(DRAWINGS, "most_bytes", sum(size for _, size in sizes) - 1)
     made_drawing(SPEC % 3)
     assert [bool(kept_drawing(SPEC % n)) for n in range(4)] == [True, False, True, True]
@@ -125,3 +126,13 @@ def test_nothing_is_asked_of_workers_that_is_kept() -> None:
     pool = DrawingPool(NoWorkers())
     pool.prepare()
     draw_figures(REPORT, pool)
+
+
+@pytest.mark.parametrize("text", ["a & <b>", "\u1e01", "  in the middle "])
+def test_texts_are_drawn_as_they_are_in_frames_of_either_size(text) -> None:
+    mark = {"type": "text", "text": text}
+    for frame in ("none", "fit"):
+        spec = {"autosize": {"type": frame}, "data": {"values": [{}]}, "layer": [{"mark": mark}]}
+        assert f">{escape(text.strip(), quote=False)}</text>" in drawing_cache.drawing(
+            drawing_cache.spec_json(spec)
+        )

@@ -13,7 +13,7 @@ import click
 
 from openpts.cli.commands_on_demand import Decorator, together
 from openpts.cli.options import OUTPUT, flag
-from openpts.cli.standard_streams import LastingOutput
+from openpts.cli.standard_streams import VERBOSE, LastingOutput
 from openpts.errors import OpenptsError, UsageError, failing_as
 from openpts.output_files import refuse_run_folder
 from openpts.plugins import Kind, Offer, calling, load, offers
@@ -26,19 +26,12 @@ EVENTS: Final = "--events"
 OCP_DIAG: Final = "--ocp-diag"
 METRICS: Final = "--metrics"
 STDOUT: Final = "-"
-_VERBOSE: Final = "openpts.cli.live_outputs.verbose"
 _INTERRUPTED: Final = 130
 
 
 def log_stream(*, as_json: bool) -> IO[str]:
     """Where the log goes: not to standard output if that is taken by what programs read."""
     return sys.stderr if as_json or STDOUT in given_outputs().values() else sys.stdout
-
-
-def is_verbose() -> bool:
-    """Whether the command's log is to list what it else counts."""
-    context = click.get_current_context(silent=True)
-    return context is not None and context.meta.get(_VERBOSE, False)
 
 
 def given_outputs() -> dict[str, str]:
@@ -55,7 +48,7 @@ def _with_outputs(command: Callable[..., Any]) -> Callable[..., Any]:
         places = {option: options.pop(option.strip("-").replace("-", "_")) for option in _offered()}
         chosen = {option: place for option, place in places.items() if place is not None}
         _check(chosen, as_json=options.get("as_json", False))
-        click.get_current_context().meta[_VERBOSE] = options.pop("verbose")
+        click.get_current_context().meta[VERBOSE] = options.pop("verbose")
         if options.pop("detach"):
             _detach(chosen, as_json=options.get("as_json", False))
             return None

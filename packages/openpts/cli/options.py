@@ -73,7 +73,7 @@ def in_section(section: str) -> dict[str, Any]:
 
 
 class UsualFirst(click.Command):
-    """Its help has the usual options only; ``--help-all`` has all, and the text behind a form feed."""
+    """A command whose help has the usual options; ``--help-all`` has all, and text behind a form feed."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)

@@ -18,7 +18,6 @@ from rich.text import Text
 from openpts.cli.console import live_console
 from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
-from openpts.cli.live_outputs import is_verbose
 from openpts.cli.log_lines import (
     deviations_line,
     elapsed_text,
@@ -32,7 +31,7 @@ from openpts.cli.planned_run import adjustment
 from openpts.cli.procedure_options import Choices
 from openpts.cli.report import MAKING_REPORT, print_figures, print_paths, reports_on
 from openpts.cli.run_options import RunArgs
-from openpts.cli.standard_streams import can_be_drawn_over, wrapped
+from openpts.cli.standard_streams import can_be_drawn_over, is_verbose, wrapped
 from openpts.device.nearby_cpus import NUMA, pinned_cpus
 from openpts.errors import (
     InterruptedRunError,
@@ -49,7 +48,6 @@ from openpts.runner.driver import driver_of, driver_of_record
 from openpts.runner.event_lines import DeviationFound, PurgeProgressed
 from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
 from openpts.runner.progress import RunProgress
-from openpts.runner.replay import ResumePoint
 from openpts.runner.run import run_test
 from openpts.runner.settings import RunSettings
 from openpts.runner.telemetry import PowerCommand
@@ -243,7 +241,7 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
     begins_again = (
         run.manifest.purges
         and run.manifest.target.simulation is None
-        and driver.goes_on(accepted=False) is ResumePoint.CYCLE
+        and driver.goes_on(accepted=False) is not driver.goes_on(accepted=True)
     )
     how = (
         f"{resume} --accept-interruption` continues it, which is a deviation. Without that option the cycle "

@@ -169,6 +169,16 @@ BELOW_LABELS: Final = " " * 12
 """Indent of what is below a label of a plan."""
 
 
+VERBOSE: Final = "openpts.cli.standard_streams.verbose"
+"""In the meta of a context: whether the log lists what it else counts."""
+
+
+def is_verbose() -> bool:
+    """Whether the command's log lists what it else counts."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.meta.get(VERBOSE, False)
+
+
 def can_be_drawn_over(stream: IO[str]) -> bool:
     """Whether a display that changes in its place can be shown there; else lines tell the same."""
     return stream.isatty() and os.environ.get("TERM", "").lower() not in _WITHOUT_CURSOR

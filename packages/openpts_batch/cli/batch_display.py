@@ -15,11 +15,11 @@ from rich.text import Text
 
 from openpts.cli.console import live_console, table_of
 from openpts.cli.folder_events import background_listener
-from openpts.cli.live_outputs import EVENTS, STDOUT, given_outputs, is_verbose, opened_output
+from openpts.cli.live_outputs import EVENTS, STDOUT, given_outputs, opened_output
 from openpts.cli.log_lines import host_limit_text
 from openpts.cli.report import MAKING_REPORT
 from openpts.cli.run_settings import PlainLog, clock_text, render_panel
-from openpts.cli.standard_streams import can_be_drawn_over
+from openpts.cli.standard_streams import can_be_drawn_over, is_verbose
 from openpts.errors import UsageError
 from openpts.plugins import Kind, calling, load, offers
 from openpts.record.batch import Batch, BatchEntry, counts_text

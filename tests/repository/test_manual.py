@@ -25,7 +25,7 @@ _FAULTY: Final = "?faults="
 """Such a drive loses what it promised to keep, and the run ends so."""
 _OF_AN_EXAMPLE: Final = re.compile(r'^\+?"procedure\.(\w+)" = ', re.MULTILINE)
 _EXAMPLE: Final = ROOT / "examples" / "plugin" / "pyproject.toml"
-_FOLLOWED: Final = re.compile(r"guide-.*|tutorial|adding-a-test|plugins")
+_FOLLOWED: Final = re.compile(r"guides|tutorial|adding-a-test|plugins")
 """Pages that tests of their own follow, at full length: test_guides, test_tour, and those of plug-ins."""
 _SECONDS: Final = re.compile(r"\b(sim|file):|openpts (re|verify|compare|gate|export|trace) ?")
 """What takes seconds: runs in virtual time, and commands on runs and traces."""

@@ -277,7 +277,7 @@ def test_the_first_pages_fit_a_narrow_terminal(words, monkeypatch) -> None:
     assert not [line for line in text.splitlines() if len(line) > 60 and line.strip() not in commands]
 
 
-TYPED_FIRST = [(), ("run",), ("run", "iops"), ("i",), ("-V",)]
+TYPED_FIRST = [(), ("run",), ("run", "iops"), ("i",), ("-V",), ("list",), ("/dev/nvme0n1",)]
 
 
 @pytest.mark.full_matrix(most=3)

@@ -20,7 +20,7 @@ from openpts.cli.detach import begun
 from openpts.cli.folder_events import background_listener
 from openpts.cli.live_outputs import log_stream
 from openpts.cli.planned_run import fitting_target, planned_run
-from openpts.cli.procedure_options import Choices, chosen, overrides_from, plan_at
+from openpts.cli.procedure_options import Choices, chosen, class_of_target, overrides_from, plan_at
 from openpts.cli.report import documents_on
 from openpts.cli.run_settings import settings_of
 from openpts.cli.standard_streams import print_document
@@ -187,7 +187,7 @@ def run_suite(
 ) -> None:
     """Run the tests on a target, each with its own purge. Raises UsageError and what ends a suite."""
     stream = log_stream(as_json=as_json)
-    all_choices, consent = choices_of_suite(tests, options), consent_of(popped(options))
+    all_choices, consent = choices_of_suite(tests, options, target), consent_of(popped(options))
     target = fitting_target(target, all_choices, stream)
     _announce(target, all_choices, stream)
     limits = asked(options)
@@ -304,15 +304,22 @@ def _carry_out(
         raise failure from error
     if as_json:
         print_document(BatchDocument.of(running.batch, folder=str(folder)))
+    from openpts_batch.batch_index import buyers_lines  # noqa: PLC0415 slow to load
+
+    for line in buyers_lines(folder, running.batch):
+        click.echo(line, file=stream)
     click.echo(f"index: {index}", file=stream)
 
 
-def choices_of_suite(tests: Sequence[str] | None, options: dict[str, Any]) -> list[Choices]:
+def choices_of_suite(
+    tests: Sequence[str] | None, options: dict[str, Any], target: str | None
+) -> list[Choices]:
     """The choices for each test; what a plan has for them counts less than what options say."""
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
     overrides = overrides_from(Conditions, options)
     plan = plan_at(path)
+    drive_class = drive_class or class_of_target(plan, target)
     planned = () if plan is None else plan.settings.get("tests", ())
     return [
         chosen(PROCEDURES[name], plan, overrides, drive_class=drive_class, is_quick=is_quick, seed=seed)

@@ -20,6 +20,7 @@ from openpts.runner.healing import Healing
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, format_capacity
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     SIMULATED_PURGE,
     SIMULATED_SOURCE,
@@ -111,7 +112,7 @@ class SimulatedDevice(Struct, frozen=True):
     @property
     def inputs(self) -> Mapping[str, bytes]:
         """File of the preset, unless the preset ships with openpts."""
-        return {} if self.preset.place == SHIPPED else {"preset.toml": self.preset.text.encode()}
+        return {} if self.preset.place == SHIPPED else {"preset.toml": self.preset.written.encode()}
 
     def identity(self) -> Facts:
         return {
@@ -243,6 +244,12 @@ def unopened(text: str) -> UnopenedTarget:
     )
     not_one = partial(simulated_deviations, preset, facts, str(simulation))
     return UnopenedTarget(facts, not_one=not_one)
+
+
+def usual_class(text: str) -> tuple[DriveClass, str] | None:
+    """The class that the preset of the name has, and the preset; None where it has none."""
+    preset = load_preset(parse_simulated_target(text).preset)
+    return None if preset.drive_class is None else (preset.drive_class, f"the preset {preset.label}")
 
 
 def check_faults(target: SimulatedTarget) -> None:

@@ -165,6 +165,7 @@ SCHEME: Final = Scheme(
     quick="openpts_sim.cli.fitting_scale:quick_of",
     fitting="openpts_sim.cli.fitting_scale:at_fitting_scale",
     at_scale="openpts_sim.simulated_target:at_scale",
+    usual_class="openpts_sim.simulated_device:usual_class",
 )
 
 

@@ -58,7 +58,8 @@ def _command(test: Procedure) -> click.Command:
             raise UsageError("--json prints the plan for one drive: name one TARGET")
         from openpts.cli.printed_plan import print_plan  # noqa: PLC0415 help needs nothing that plans
 
-        print_plan(next(iter(targets), None), choices_of(test, options), as_json=as_json, **options)
+        target = next(iter(targets), None)
+        print_plan(target, choices_of(test, options, target), as_json=as_json, **options)
         if len(targets) > 1:
             click.echo()
             several().part("prospect")(targets, sys.stdout)

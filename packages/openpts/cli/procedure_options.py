@@ -358,10 +358,11 @@ class Choices(Struct, frozen=True):
         return purge_choice(word or self.settings.get("purge", AUTO))
 
 
-def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
+def choices_of(test: Procedure, options: dict[str, Any], target: str | None = None) -> Choices:
     """Take what ``test_options`` put on a command out of its options.
 
-    Raises WrittenFileError and UsageError.
+    The class is that of the target where no word and no plan says which, and a line says so. Raises
+    WrittenFileError and UsageError.
     """
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed, like_run = options.pop("quick"), options.pop("seed"), options.pop("like_run")
@@ -373,14 +374,30 @@ def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
                 raise UsageError(f"{option_name} can't go with --like, which takes all conditions of a run")
         choices = _chosen_like(test, like_run, overrides, seed)
     else:
-        choices = chosen(
-            test, plan_at(path), overrides, drive_class=drive_class, is_quick=is_quick, seed=seed
-        )
+        plan = plan_at(path)
+        drive_class = drive_class or class_of_target(plan, target)
+        choices = chosen(test, plan, overrides, drive_class=drive_class, is_quick=is_quick, seed=seed)
     # refused now, before any target is opened
     conditions = choices.adjust(test.standard_conditions(choices.drive_class, 0))
     for doubt in doubts(choices.overrides, conditions):
         click.echo(f"warning: {doubt}", err=True)
     return choices
+
+
+def class_of_target(plan: "Plan | None", target: str | None) -> DriveClass | None:
+    """The class of the target, with a line if it is not the default; None where a plan or nothing has one."""
+    from openpts.device.targets.target import scheme_of  # noqa: PLC0415 help needs no target
+
+    if target is None or (plan and "drive_class" in plan.settings) or (scheme := scheme_of(target)) is None:
+        return None
+    usual: Callable[[str], tuple[DriveClass, str] | None] | None = scheme.part("usual_class")
+    if usual is None or (found := usual(target)) is None:
+        return None
+    drive_class, source = found
+    if drive_class is not DriveClass.ENTERPRISE:
+        of = f"class {drive_class} ({drive_class.revision}), as {source} has it"
+        click.echo(f"{of}; else --class {DriveClass.ENTERPRISE}", err=True)
+    return drive_class
 
 
 def _chosen_like(test: Procedure, folder: Path, overrides: Overrides, seed: int | None) -> Choices:

@@ -138,7 +138,8 @@ def _command(test: Procedure) -> click.Command:
         if not targets:
             raise click.MissingParameter(param_hint="'TARGET'", param_type="argument")
         consent = consent_of(popped(options))
-        choices, stream = choices_of(test, options), log_stream(as_json=as_json)
+        stream = log_stream(as_json=as_json)
+        choices = choices_of(test, options, None if continued else targets[0])
         target = targets[0] if continued else fitting_target(targets[0], [choices], stream)
         settings = settings_of(target, choices, consent, **options)
         settings = _continuing(settings, continued, rest_days, purges=options.get("purge") is not None)

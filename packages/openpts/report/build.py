@@ -17,6 +17,7 @@ from openpts.report.run_part import RunPart, in_order, merged_page, part_of
 from openpts.report.sources import default_date
 from openpts.run_folder_files import file_name_word
 from openpts.units import format_capacity
+from openpts.vocabulary.drive_class import CACHE_DISABLED, DriveClass
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import rows_table
 from openpts_pages.measure import Style
@@ -98,6 +99,17 @@ def _drive(manifest: Manifest) -> Iterator[str]:
         yield f"firmware {firmware}"
 
 
+def _cache_text(manifests: Sequence[Manifest]) -> str:
+    """Of a drive whose volatile write cache was switched off for its class: users have it otherwise."""
+    switched_off = any(
+        one.conditions.drive_class is DriveClass.ENTERPRISE
+        and any(cache.is_off for cache in one.write_caches)
+        and procedure_of(one.conditions.test).caches_of_client
+        for one in manifests
+    )
+    return f"; {CACHE_DISABLED}" if switched_off else ""
+
+
 def undigested(
     parts: Sequence[RunPart],
     report_date: str,
@@ -135,7 +147,7 @@ def undigested(
     )
     report = Report(
         title=f"{kind}SSD Performance Test Report: {what}",
-        subtitle=f"{', '.join(_drive(first))} - {classes}",
+        subtitle=f"{', '.join(_drive(first))} - {classes}{_cache_text(manifests)}",
         run_name=f"{brief(model)} - {test_id if single else ', '.join(part.name for part in parts)}",
         report_date=report_date,
         red_line=_red_line(parts),

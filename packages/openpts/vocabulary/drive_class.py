@@ -1,6 +1,10 @@
 """The class of a drive, which chooses the conditions of the specification."""
 
 from enum import StrEnum
+from typing import Final
+
+CACHE_DISABLED: Final = "write cache disabled (PTS-E); as its users have it: --class client"
+"""What figures of a drive with a volatile write cache are of, where the class switches it off."""
 
 
 class DriveClass(StrEnum):

@@ -273,6 +273,11 @@ class WriteCacheReport(Struct, frozen=True):
     actual: str
     source: str
 
+    @property
+    def is_off(self) -> bool:
+        """Whether there is one, and it was off as asked for."""
+        return self.required == self.actual == "WCD"
+
 
 class CaptureReport(Struct, frozen=True):
     """What was kept of single I/Os: Parquet files in ``folder`` of the run folder.

@@ -38,7 +38,7 @@ def plan_all(
     from openpts_batch.in_turn import choices_of_suite, planned_suite  # noqa: PLC0415 likewise
 
     rates = {name: options.pop(name) for name in _RATES}
-    all_choices = choices_of_suite(tests, options)
+    all_choices = choices_of_suite(tests, options, target)
     if target is not None:
         target = fitting_target(target, all_choices, log_stream(as_json=as_json))
     unopened = plan_target(target, capacity, all_choices[0].test, SystemRoots())

@@ -23,9 +23,10 @@ class Scheme(Parts, frozen=True):
     an UnopenedTarget. Of such targets nothing is claimed and nothing is watched over: a drive or a file that
     exists is opened by the guard alone, under its own name.
 
-    ``assumed``, ``quick``, ``fitting`` and ``at_scale`` may be left out: rates that a plan assumes (text),
-    what ``--quick`` makes of a test there (choices, text), the same target in a size at which tests run
-    (text, all choices, a stream for a line that says so), and at another scale (text, scale).
+    ``assumed``, ``quick``, ``fitting``, ``at_scale`` and ``usual_class`` may be left out: rates that a plan
+    assumes (text), what ``--quick`` makes of a test there (choices, text), the same target in a size at which
+    tests run (text, all choices, a stream for a line that says so), at another scale (text, scale), and the
+    class of such a drive with the name of what has it (text).
     """
 
     name: str
@@ -36,6 +37,7 @@ class Scheme(Parts, frozen=True):
     quick: str = ""
     fitting: str = ""
     at_scale: str = ""
+    usual_class: str = ""
 
 
 def has_scheme(text: str) -> bool:

@@ -111,6 +111,11 @@ class Procedure(Struct, frozen=True, dict=True):
         """The conditions as the specification, or the definition of the test, has them."""
         return self._script.standard_conditions(drive_class, seed)
 
+    @property
+    def caches_of_client(self) -> bool:
+        """Whether the class of clients has the volatile write cache on."""
+        return bool(getattr(self.standard_conditions(DriveClass.CLIENT, 0), "write_cache_enabled", False))
+
     def script(self, conditions: Conditions, user_capacity_bytes: int) -> Script:
         """The steps of the test under conditions of its own kind."""
         script: Script = self._script.script(conditions, user_capacity_bytes)

@@ -24,7 +24,7 @@ TERABYTE = 10**12
 def text_of(*words: str) -> str:
     result = CliRunner().invoke(plan_command, list(words), catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return result.output
+    return result.stdout
 
 
 def plan_of(*words: str) -> dict[str, Any]:

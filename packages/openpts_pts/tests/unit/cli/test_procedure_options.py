@@ -1,5 +1,6 @@
 """Options of a test and a plan file: what wins, and what is told."""
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ from click.testing import CliRunner
 
 from openpts.cli.commands_on_demand import together
 from openpts.cli.options import EnduranceBytes, group
+from openpts.cli.plan import plan_command
+from openpts.cli.planned_run import fitting_target
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.run import run
 from openpts.cli.run_options import PURGE_OPTION, RunArgs, labels_of, telemetry_period_s
@@ -17,6 +20,7 @@ from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import OpenptsError, UsageError
 from openpts.procedures.registry import PROCEDURES
 from openpts.runner.settings import RunSettings
+from openpts.runner.unopened_target import UnopenedTarget
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People, Purpose, Scenario, TargetFacts, TargetKind
 from openpts.vocabulary.purge import Consent
@@ -40,13 +44,13 @@ block_sizes = ["1MiB", "64KiB", "4KiB", "0.5KiB"]
 ADVANCED = TargetFacts(TargetKind.BLOCK, "nvme0n1", "/dev/nvme0n1", 10**12, 4096)
 
 
-def choices(test: str, *words: str) -> Choices:
+def choices(test: str, *words: str, target: str | None = None) -> Choices:
     made: list[Choices] = []
 
     @click.command()
     @together(*options_of(PROCEDURES[test]))
     def command(**options: Any) -> None:
-        made.append(choices_of(PROCEDURES[test], options))
+        made.append(choices_of(PROCEDURES[test], options, target))
         assert not options
 
     result = CliRunner().invoke(command, words)
@@ -54,6 +58,59 @@ def choices(test: str, *words: str) -> Choices:
         raise result.exception
     assert made, result.output
     return made[0]
+
+
+@pytest.mark.parametrize(
+    ("target", "words", "drive_class"),
+    [
+        ("sim:client-qlc", [], DriveClass.CLIENT),
+        ("sim:client-qlc?capacity=512GB&page_mapped.nand.read_us=90", [], DriveClass.CLIENT),
+        ("sim:client-qlc", ["--class", "enterprise"], DriveClass.ENTERPRISE),
+        ("sim:enterprise-tlc", [], DriveClass.ENTERPRISE),
+        ("sim:theory", [], DriveClass.ENTERPRISE),
+        ("file:x?size=1MiB", [], DriveClass.ENTERPRISE),
+    ],
+)
+def test_a_preset_has_the_class_of_its_drive(target, words, drive_class) -> None:
+    found = choices("lat", *words, target=target)
+    assert found.drive_class is drive_class
+
+
+def test_the_class_of_a_plan_counts_more_than_that_of_a_preset(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text('class = "enterprise"\n')
+    assert choices("lat", "--plan", str(path), target="sim:client-qlc").drive_class is DriveClass.ENTERPRISE
+
+
+def test_a_line_says_which_class_was_taken_and_why() -> None:
+    words = ["lat", "sim:client-qlc", "--max-rounds", "5"]
+    taken = "class client (PTS-C 2.0.1), as the preset client-qlc has it; else --class enterprise"
+    assert CliRunner().invoke(plan_command, words).stderr.splitlines()[0] == taken
+    assert "class" not in CliRunner().invoke(plan_command, [*words, "--class", "client"]).stderr
+
+
+def test_a_drive_whose_cache_will_be_off_says_so_before_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Drive:
+        node = tmp_path / "nvme0n1"
+
+        @property
+        def whole(self) -> "Drive":
+            return self
+
+        def text(self, attribute: str) -> str:
+            return {"queue/write_cache": "write back"}[attribute]
+
+    unopened = UnopenedTarget(ADVANCED, device=Drive())  # type: ignore[arg-type]
+    monkeypatch.setattr(UnopenedTarget, "of", lambda *_: unopened)
+    found = {}
+    for words in ((), ("--class", "client")):
+        stream = io.StringIO()
+        assert fitting_target("/dev/nvme0n1", [choices("lat", *words)], stream) == "/dev/nvme0n1"
+        found[words] = stream.getvalue()
+    line = f"{Drive.node}: write cache disabled (PTS-E); as its users have it: --class client\n"
+    assert list(found.values()) == [line, ""]
 
 
 def settings(test: str, *words: str) -> RunSettings:

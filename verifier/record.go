@@ -225,26 +225,43 @@ func slug(title string) string {
 	}), "_")
 }
 
-// minute is a minute of a stimulus: endNs on the engine's clock.
+// minute is a minute of a stimulus, or an interval, on the engine's clock; a rest is what a step has after its last
+// whole interval.
 type minute struct {
-	endNs int64
+	startNs, endNs int64
+	rest           bool
 	counts
+}
+
+func (m minute) middleNs() int64 { return m.startNs + m.elapsedNs/2 }
+
+func sum(of []minute) (all counts) {
+	for _, one := range of {
+		all = all.plus(one.counts)
+	}
+	return all
+}
+
+func intervals(steps []*step) (found []minute) {
+	for _, s := range steps {
+		for _, part := range s.intervals {
+			begin := s.startedNs + part.index*s.intervalNs
+			found = append(found, minute{begin, begin + part.elapsedNs, part.index > 0 && part.elapsedNs < s.intervalNs, part.counts})
+		}
+	}
+	return found
 }
 
 // minutes divides consecutive steps into minutes since the stimulus began (10.3.2, 12.2 step 2.2). An interval is
 // of the minute in which its middle lies; what a step has after its last whole one is of the minute before.
 func minutes(steps []*step, minuteNs int64) (found []minute) {
 	last := int64(-1)
-	for _, s := range steps {
-		for _, part := range s.intervals {
-			begin := s.startedNs + part.index*s.intervalNs
-			isRest := part.index > 0 && part.elapsedNs < s.intervalNs
-			if at := (begin + part.elapsedNs/2 - steps[0].startedNs) / minuteNs; at != last && !isRest {
-				found, last = append(found, minute{}), at
-			}
-			m := &found[len(found)-1]
-			m.counts, m.endNs = m.counts.plus(part.counts), begin+part.elapsedNs
+	for _, part := range intervals(steps) {
+		if at := (part.middleNs() - steps[0].startedNs) / minuteNs; at != last && !part.rest {
+			found, last = append(found, minute{startNs: part.startNs}), at
 		}
+		m := &found[len(found)-1]
+		m.counts, m.endNs = m.counts.plus(part.counts), part.endNs
 	}
 	return found
 }

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -224,13 +225,38 @@ func TestZones(t *testing.T) {
 		all = append(all, minute{counts: counts{elapsedNs: 60e9, ios: 60 * iops}})
 	}
 	l := &Look{}
-	zones(l, "", all)
-	near(t, "plateau", *l.KeyValues[0].Value, 100, 1e-9)
-	near(t, "end zone", *l.KeyValues[1].Value, (55+52+4*50)/6., 1e-9)
-	near(t, "ratio", *l.KeyValues[2].Value, 600./307, 1e-9)
+	zones(l, "", all, nil)
+	near(t, "plateau", *valueOf(l, "plateau_iops"), 100, 1e-9)
+	near(t, "end zone", *valueOf(l, "end_zone_iops"), (55+52+4*50)/6., 1e-9)
+	near(t, "ratio", *valueOf(l, "plateau_to_end_zone_ratio"), 600./307, 1e-9)
 	l = &Look{}
-	if zones(l, "", all[:9]); l.KeyValues[0].Value != nil {
+	if zones(l, "", all[:9], nil); valueOf(l, "plateau_iops") != nil {
 		t.Error("nine minutes have no zones")
+	}
+}
+
+func valueOf(l *Look, name string) *float64 {
+	return l.KeyValues[slices.IndexFunc(l.KeyValues, func(k KeyValue) bool { return k.Name == name })].Value
+}
+
+func TestFall(t *testing.T) {
+	var all, parts []minute
+	for n := range int64(12) {
+		all = append(all, minute{startNs: n * 60e9, endNs: (n + 1) * 60e9})
+		for second := range int64(60) {
+			iops := map[bool]int64{true: 900, false: 100}[n == 0 && second < 15]
+			one := counts{elapsedNs: 1e9, ios: iops, written: iops * 1e6}
+			parts = append(parts, minute{startNs: (60*n + second) * 1e9, counts: one})
+			all[n].counts = all[n].plus(one)
+		}
+	}
+	l := &Look{}
+	zones(l, "", all, parts)
+	if valueOf(l, "plateau_iops") != nil {
+		t.Error("it falls within its first minute")
+	}
+	for name, want := range map[string]float64{"cache_iops": 900, "written_until_fall": 13.5, "behind_fall_iops": 100, "end_zone_iops": 100} {
+		near(t, name, *valueOf(l, name), want, 1e-9)
 	}
 }
 

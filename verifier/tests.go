@@ -186,9 +186,13 @@ func (r *run) latTest(l *Look) {
 	window := r.matrix(l)
 	for _, readPct := range []float64{0, 65, 100} {
 		steps, name := element(window, 4096, readPct), "rnd_4_kib_rw"+text(readPct)
-		nines, note := fiveNines(steps)
 		l.key(name+".art", "ms", average(steps, counts.artMs), "")
-		l.key(name+".five_nines", "ms", nines, note)
+		all := together(steps) // a percentile of all I/Os of the window, where they suffice for it
+		for i, nines := range []string{"three", "", "five"} {
+			if value, enough := all.histogram.withNines(3+i, all.longestNs); nines != "" {
+				l.key(name+"."+nines+"_nines", "ms", map[bool]float64{true: float64(value) / 1e6, false: math.NaN()}[enough], "")
+			}
+		}
 	}
 	s := together(r.of(1, "histogram", 1)) // 9.3.6.2
 	l.cells("histogram", []*step{&s})
@@ -241,7 +245,7 @@ func (r *run) wsatTest(l *Look) {
 		steady := r.trackedMinutes(l, i+1, "saturation", r.Conditions.SteadyFills*float64(r.Target.CapacityBytes))
 		l.key(key+"steady_iops", "IOPS", steady.average(), "")
 		if fresh := r.of(i+1, "saturation", 0); r.Conditions.WithinPct == 0 { // the short form has none
-			zones(l, key, minutes(fresh, r.Conditions.MinuteNs))
+			zones(l, key, minutes(fresh, r.Conditions.MinuteNs), intervals(fresh))
 		}
 		s := together(r.of(i+1, "histogram", 0)) // 10.2 step 2.4.2
 		nines, note := fiveNines([]*step{&s})
@@ -251,37 +255,72 @@ func (r *run) wsatTest(l *Look) {
 	}
 }
 
-func rate(of []minute) float64 {
-	var all counts
-	for _, one := range of {
-		all = all.plus(one.counts)
-	}
-	return all.iops()
-}
-
 // zones of 10.1, by the rule that reports print: the plateau lasts while minutes are within 10 % of the mean of the
-// first five, or of the first one if those five differ by more; the end zone begins with the first minute after it
-// within 10 % of the mean of the last 30 minutes, or of the last quarter. Fewer than ten minutes have none.
-func zones(l *Look, key string, all []minute) {
+// first five, or of the first one if those five differ by more, and on to the fall of the intervals about its end; a fall
+// within the first minute leaves none. The end zone begins with the first minute after it within 10 % of the mean of the
+// last 30 minutes, or of the last quarter. Fewer than ten minutes have none.
+func zones(l *Look, key string, all, parts []minute) {
 	near := func(m minute, level float64) bool { return math.Abs(m.iops()-level) <= 0.1*level }
-	plateau, end := 0, len(all)
+	fresh, behind, count, end := all[:0], all[:0], 0, len(all)
 	if len(all) >= 2*windowRounds {
-		level := rate(all[:5])
+		level := sum(all[:5]).iops()
 		if slices.ContainsFunc(all[:5], func(m minute) bool { return !near(m, level) }) {
-			level = rate(all[:1])
+			level = all[0].iops()
 		}
-		for plateau < len(all) && near(all[plateau], level) {
-			plateau++
+		for count < len(all) && near(all[count], level) {
+			count++
 		}
-		final := rate(all[len(all)-min(30, len(all)/4):])
-		for end = plateau; end < len(all) && !near(all[end], final); {
+		fresh = all[:count]
+		if before, after := fall(all[:2], parts); len(after) > 0 && after[0].middleNs() < all[0].endNs {
+			fresh, behind, count = before, after, 0
+		} else if count < len(all) {
+			if before, after := fall(all[count-1:min(count+2, len(all))], parts); len(after) > 0 {
+				fresh, behind = before, after
+			}
+		}
+		final := sum(all[len(all)-min(30, len(all)/4):]).iops()
+		for end = max(1, count); end < len(all) && !near(all[end], final); {
 			end++
 		}
 	}
-	fresh, settled := rate(all[:plateau]), rate(all[end:])
-	l.key(key+"plateau_iops", "IOPS", fresh, "")
+	plateau, cache, written := sum(fresh).iops(), math.NaN(), over(float64(sum(fresh).written), 1e9)
+	if count == 0 {
+		plateau, cache = cache, plateau
+	}
+	if len(fresh) == 0 || count == len(all) {
+		written = math.NaN()
+	}
+	settled := sum(all[end:]).iops()
 	l.key(key+"end_zone_iops", "IOPS", settled, "")
-	l.key(key+"plateau_to_end_zone_ratio", "ratio", over(fresh, settled), "")
+	l.key(key+"plateau_iops", "IOPS", plateau, "")
+	l.key(key+"cache_iops", "IOPS", cache, "")
+	l.key(key+"written_until_fall", "GB", written, "")
+	l.key(key+"behind_fall_iops", "IOPS", sum(behind).iops(), "")
+	l.key(key+"plateau_to_end_zone_ratio", "ratio", over(plateau, settled), "")
+}
+
+// fall cuts the intervals of some minutes in two where the means differ most for their lengths: all before it from the
+// first on, and those behind. There is none unless they are lower by more than 10 %, and half of the scatter is that.
+func fall(of, parts []minute) (before, behind []minute) {
+	near := slices.DeleteFunc(slices.Clone(parts), func(p minute) bool {
+		return p.rest || p.middleNs() < of[0].startNs || p.middleNs() >= of[len(of)-1].endNs
+	})
+	total, first, best, scatter, place, falls := 0.0, 0.0, 0.0, 0.0, 0, false
+	for _, p := range near {
+		total += p.iops()
+	}
+	n := float64(len(near))
+	for i, p := range near {
+		first, scatter = first+p.iops(), scatter+(p.iops()-total/n)*(p.iops()-total/n)
+		k := float64(i + 1)
+		if a, b := first/k, (total-first)/(n-k); k < n && k*(n-k)/n*(a-b)*(a-b) > best {
+			best, place, falls = k*(n-k)/n*(a-b)*(a-b), i+1, b < 0.9*a
+		}
+	}
+	if n < 8 || !falls || best < scatter/2 {
+		return nil, nil
+	}
+	return parts[:slices.IndexFunc(parts, func(p minute) bool { return p.startNs == near[place].startNs })], near[place:]
 }
 
 // hirTest: the baseline is the average of the window of tracking rounds (11.1, 11.2 step 3.2); IOPS of a wait state
@@ -297,24 +336,38 @@ func (r *run) hirTest(l *Look) {
 }
 
 // xsrTest: bandwidth of each group, and the time from the end of group 2 to the end of the minute of group 3 with the
-// highest bandwidth (12.1, 12.3.2); a last minute that is cut short is none, and a cut group 3 has no peak.
+// highest bandwidth (12.1, 12.3.2); a last minute that is cut short is none, and a cut group 3 has no peak. Ours: to the
+// end of its first minute at 90 and at 95 % of the level before, that of the last hour of group 1.
 func (r *run) xsrTest(l *Look) {
 	for number := 1; number <= 3; number++ {
 		l.key(fmt.Sprintf("group%d.bandwidth", number), "MB/s", together(r.of(1, "access_group", number)).mbPerS(), "")
 	}
-	second, last := r.of(1, "access_group", 2), r.of(1, "access_group", 3)
-	third := minutes(last, r.Conditions.MinuteNs)
-	best, recovery := -1.0, math.NaN()
-	if together(last).elapsedNs < r.Conditions.Groups[2].Duration_ns {
-		third = nil
+	ended := func(steps []*step) int64 { return steps[len(steps)-1].startedNs + steps[len(steps)-1].elapsedNs }
+	first, second, last := r.of(1, "access_group", 1), r.of(1, "access_group", 2), r.of(1, "access_group", 3)
+	minuteNs := r.Conditions.MinuteNs
+	third, before := minutes(last, minuteNs), minutes(first, minuteNs)
+	if n := len(third); n > 1 && float64(third[n-1].elapsedNs) < 0.9*float64(minuteNs) {
+		third = third[:n-1]
 	}
-	for i, m := range third {
-		cut := i > 0 && i == len(third)-1 && float64(m.elapsedNs) < 0.9*float64(r.Conditions.MinuteNs)
-		if last := second[len(second)-1]; m.mbPerS() > best && !cut {
-			best, recovery = m.mbPerS(), float64(m.endNs-last.startedNs-last.elapsedNs)/60e9
+	level := sum(slices.DeleteFunc(before, func(m minute) bool { return m.endNs <= ended(first)-60*minuteNs })).mbPerS()
+	best, peak, shares, reached := -1.0, math.NaN(), []float64{0.90, 0.95}, []float64{math.NaN(), math.NaN()}
+	for _, m := range third {
+		after := float64(m.endNs-ended(second)) / 60e9
+		if m.mbPerS() > best {
+			best, peak = m.mbPerS(), after
+		}
+		for i, share := range shares {
+			if math.IsNaN(reached[i]) && m.mbPerS() >= share*level {
+				reached[i] = after
+			}
 		}
 	}
-	l.key("recovery_to_peak", "min", recovery, "")
+	if together(last).elapsedNs < r.Conditions.Groups[2].Duration_ns {
+		peak = math.NaN()
+	}
+	l.key("recovery_to_90_pct", "min", reached[0], "")
+	l.key("recovery_to_95_pct", "min", reached[1], "")
+	l.key("recovery_to_peak", "min", peak, "")
 }
 
 // point is a combination of thread count and queue depth with its averages over the window.

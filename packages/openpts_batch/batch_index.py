@@ -19,12 +19,14 @@ from openpts.record.decoding import in_visible_lines
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.record.writer import DATABASE_NAME
+from openpts.report.cover_page import card_words, headlines
 from openpts.report.sources import read_for_report
 from openpts.run_folder_files import write_files
 from openpts.units import format_count
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.verdict import SteadyState
 from openpts_pages.html import TEMPLATES
+from openpts_pages.measure import Measured
 
 
 class IndexRow(Struct, frozen=True):
@@ -43,6 +45,7 @@ class IndexRow(Struct, frozen=True):
     state: RunState = RunState.WAITING
     reason: str = ""
     links: tuple[tuple[str, str], ...] = ()
+    asked: tuple[Measured, ...] = ()
 
 
 def write_batch_index(folder: Path, batch: Batch) -> Path:
@@ -79,7 +82,8 @@ def _of_suite(batch: Batch, suite: Suite, rows: Sequence[IndexRow]) -> dict[str,
         "of_each": "Test",
         "counts": "",
         "not_well": (),
-        "reports": batch.reports,
+        "reports": _first_read(batch.reports),
+        "asked": _asked(rows),
     }
 
 
@@ -99,7 +103,26 @@ def _of_drives(batch: Batch, rows: Sequence[IndexRow]) -> dict[str, object]:
             if row.state is not RunState.COMPLETE
         ),
         "reports": (),
+        "asked": (),
     }
+
+
+def _first_read(names: Sequence[str]) -> list[str]:
+    """Reports for readers come before those for programs."""
+    return sorted(names, key=lambda name: not name.endswith(".html"))
+
+
+def _asked(rows: Sequence[IndexRow]) -> list[tuple[str, str]]:
+    """What a buyer asks of a drive, in words, with the figure: eight at most."""
+    found = headlines(one for row in rows for one in row.asked)
+    return [(card_words(one) or one.label, f"{one.text} {one.unit}") for one in found]
+
+
+def buyers_lines(folder: Path, batch: Batch) -> list[str]:
+    """The same for a terminal, from the records of a suite."""
+    found = _asked([_recorded(folder, entry) for entry in batch.entries])
+    width = max((len(name) for name, _ in found), default=0)
+    return [f"{name:{width}}  {text}" for name, text in found]
 
 
 def _row(folder: Path, entry: BatchEntry, batch: Batch) -> IndexRow:
@@ -122,7 +145,9 @@ def _row(folder: Path, entry: BatchEntry, batch: Batch) -> IndexRow:
         source=source,
         state=entry.state,
         reason="; ".join(filter(None, (entry.reason, entry.report_reason))),
-        links=tuple((name, f"{entry.folder}/{name}") for name in entry.reports if found.manifest),
+        links=tuple(
+            (name, f"{entry.folder}/{name}") for name in _first_read(entry.reports) if found.manifest
+        ),
     )
 
 
@@ -161,19 +186,25 @@ def _recorded(folder: Path, entry: BatchEntry) -> IndexRow:
 def _read(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> IndexRow:
     """Read once while the record stays as it was written: each change of a batch makes the page again."""
     run = read_for_report(folder)
+    measures = procedure_of(run.manifest.conditions.test).report(run).measures
     return IndexRow(
         manifest=run.manifest,
         steady=tuple(_steady_lines(run)),
-        figures=tuple(_figures(run)),
+        figures=tuple(_figures(run, measures)),
+        asked=tuple(one for one in measures if one.headline),
         standing=red_line_of(run),
         deviations=tuple(f"{one.rule_id}: required {one.required}; used {one.used}" for one in run.ledger),
     )
 
 
-def _figures(run: Run) -> Iterator[tuple[str, str, str]]:
-    """The key values; of a run that did not come to its end those that were measured."""
-    for one in procedure_of(run.manifest.conditions.test).report(run).measures:
-        if one.is_key and (one.value is not None or run.manifest.state is RunState.COMPLETE):
+def _figures(run: Run, measures: Sequence[Measured]) -> Iterator[tuple[str, str, str]]:
+    """The key values but energy; of a run that did not come to its end those that were measured."""
+    for one in measures:
+        if (
+            one.is_key
+            and not one.key.startswith("energy.")
+            and (one.value is not None or run.manifest.state is RunState.COMPLETE)
+        ):
             cell = one.noted_cell
             text = cell.text if one.value is None else f"{cell.text} {one.unit}"
             yield one.label, text, cell.note

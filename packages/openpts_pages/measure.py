@@ -41,6 +41,7 @@ class Measured(Struct, frozen=True):
     none; ``with_engine``: the engine's own latency is in the value. ``is_key``: executive summary, suite and
     comparison show it; ``on_cover``: so does the cover of its own run, as ``cover_label``. ``words`` say
     what it is to readers who know no specification, where the label does not; a stimulus is put into words.
+    ``headline`` is the place among what a buyer asks of a drive, from 1 on; 0: buyers do not ask for it.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Measured(Struct, frozen=True):
     on_cover: bool = True
     cover_label: str = ""
     words: str = ""
+    headline: int = 0
 
     @property
     def value(self) -> float | None:
@@ -157,6 +159,7 @@ class Measure(Generic[R_contra]):
     on_cover: bool = True
     cover_label: str = ""
     words: str = ""
+    headline: int = 0
 
     def of(self, results: R_contra | None, subject: Subject = _WHOLE_RUN) -> Measured:
         """The measure in a run; results are None where there are none of the subject."""
@@ -186,6 +189,7 @@ class Measure(Generic[R_contra]):
             on_cover=self.on_cover,
             cover_label=(self.cover_label or self.label).format_map(names),
             words=self.words.format_map(names),
+            headline=self.headline,
         )
 
 

@@ -128,6 +128,10 @@ def _battery(battery_wh: float | None) -> tuple[_Figure, ...]:
     )
 
 
+_HEADLINE: Final = 8
+"""Mean power of all loads is the last of what a buyer asks."""
+
+
 def energy_measures(work: DriveWork) -> Iterator[Measured]:
     """Key values of all loads and of idle time, and all figures of each part; none without a meter."""
     if work.meter is None:
@@ -135,7 +139,10 @@ def energy_measures(work: DriveWork) -> Iterator[Measured]:
     battery = _battery(work.run.manifest.conditions.battery_wh)
     for name, key, chosen, figures in _of_whole(battery):
         if (whole := work.whole(name, chosen)) is not None:
-            yield from (figure.measure().of(whole, Subject(name, f"energy.{key}")) for figure in figures)
+            subject = Subject(name, f"energy.{key}")
+            for figure in figures:
+                headline = _HEADLINE if key == "loads" and figure is _MEAN_W else 0
+                yield replace(figure.measure(), headline=headline).of(whole, subject)
     for part in work.parts:
         subject = Subject(part.name, f"energy.{key_of(part.name)}")
         found = (

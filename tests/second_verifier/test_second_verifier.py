@@ -25,7 +25,7 @@ from tests.support.oracle_presets import write_oracle
 from tests.support.transcript import Golden
 from tests.support.whole_tests import run_whole
 
-MOST_LINES = 1000
+MOST_LINES = 1080
 LONG = pytest.mark.long("millions of I/Os, and both read them all")
 
 

@@ -186,7 +186,7 @@ def _noisy(step: StepRecord, noise: Noise, profile: Profile, step_s: float) -> S
 
 
 _TAIL_NS: Final = 100_000
-_SLOW: Final = 9  # those beyond so many scales are recorded one by one
+_SLOW: Final = 6  # those beyond so many scales are recorded one by one
 
 
 def _with_tails(run: Run, noise: Noise, rng: np.random.Generator) -> Run:
@@ -209,8 +209,8 @@ def _with_tails(run: Run, noise: Noise, rng: np.random.Generator) -> Run:
 
 def true_value(one: Measured, silent_values: dict[str, float], peak_min: float) -> float:
     """What a measure would be without noise."""
-    if one.key.endswith("five_nines"):
-        return _TAIL_NS * float(np.log(100_000)) / NS_PER_MS
+    if one.key.endswith("_nines"):
+        return _TAIL_NS * float(np.log(100_000 if "five" in one.key else 1_000)) / NS_PER_MS
     if one.key == "recovery_to_peak":
         return peak_min
     if one.point.startswith("TC"):

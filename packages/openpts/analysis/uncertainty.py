@@ -327,15 +327,16 @@ def of_percentile(
     return budget(components, spans=found.spans)
 
 
-def places_alike(values: Sequence[float]) -> list[int]:
-    """Where the highest of values in time is, and those that noise alone may set below it.
-
-    Noise is the median difference of values some apart, so that what lasts for a few of them counts in full.
-    """
+def noise_of(values: Sequence[float]) -> float:
+    """The median difference of values some apart, so that what lasts for a few of them counts in full."""
     apart = max(1, min(_APART, len(values) // 2))
     steps = [abs(a - b) for a, b in zip(values, values[apart:], strict=False)]
-    noise = median(steps) / _NORMAL.inv_cdf(0.75) if steps else 0.0
-    least = max(values) - noise * _NORMAL.inv_cdf(1 - (1 - CONFIDENCE) / len(values))
+    return median(steps) / _NORMAL.inv_cdf(0.75) if steps else 0.0
+
+
+def places_alike(values: Sequence[float]) -> list[int]:
+    """Where the highest of values in time is, and those that noise alone may set below it."""
+    least = max(values) - noise_of(values) * _NORMAL.inv_cdf(1 - (1 - CONFIDENCE) / len(values))
     return [place for place, value in enumerate(values) if value >= least]
 
 

@@ -134,6 +134,9 @@ _WHAT: Final = {
     "first minute FOB": "fresh, the first minute",
     "steady from FOB": "from fresh until settled",
     "steady after RND": "after random writes until settled",
+    "in the cache": "fresh, in the cache",
+    "written until it falls": "written until they get slower",
+    "behind the fall": "right after that",
     "end zone": "at the end",
     "histogram": "in the last minutes",
 }
@@ -168,6 +171,7 @@ def plain_words(label: str) -> str:
 
 
 _MOST_LARGE: Final = 5
+_MOST_OF_SEVERAL: Final = 8
 
 
 def cover_page(part: RunPart, style: Style) -> Page:
@@ -210,7 +214,8 @@ def answer(parts: Sequence[RunPart], question: str, summary: Table, places: Iter
         for part in parts
         for one in part.measures
     }
-    measured = [place for place in places if summary.rows[place].cells[1].value is not None][:_MOST_LARGE]
+    most = _MOST_OF_SEVERAL if of_several else _MOST_LARGE
+    measured = [place for place in places if summary.rows[place].cells[1].value is not None][:most]
     named = [(summary.rows[place].head.text, summary.rows[place].cells[0].text) for place in measured]
     return Answer(
         question, summary.id, tuple(measured), tuple(explanations[name] for name in named), of_several
@@ -301,12 +306,27 @@ def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
         *drive, runs = run_tables(parts)
         blocks: tuple[Block, ...] = (*drive, *_verdicts(parts), summary, *figures, runs)
     else:
-        tests = [row.head.text if row.cells[1].value is not None else "" for row in summary.rows]
-        first_of_each = [tests.index(test) for test in dict.fromkeys(tests) if test]
-        large = answer(parts, f"What does this drive do in {len(parts)} tests?", summary, first_of_each)
+        question = f"What does this drive do in {len(parts)} tests?"
+        large = answer(parts, question, summary, _asked_first(parts))
         limits = (verdict for part in parts for verdict in limit_verdicts(part))
         blocks = (large, *limits, *_verdicts(parts), *figures, summary)
     return Page("cover", "Executive summary", blocks, mandatory=True)
+
+
+def headlines(found: Iterable[Measured]) -> list[Measured]:
+    """What a buyer asks of a drive, as far as it was measured: of several the first."""
+    asked = [one for one in found if one.headline and one.value is not None]
+    return [one for _, one in sorted({one.headline: one for one in reversed(asked)}.items())]
+
+
+def _asked_first(parts: Sequence[RunPart]) -> list[int]:
+    """The places of what a buyer asks among all key values; of other tests the first of each."""
+    keys = [(part.name, one) for part in parts for one in part.measures if one.is_key]
+    found = (
+        headlines(one for _, one in keys)
+        or {test: one for test, one in reversed(keys) if one.value is not None}.values()
+    )
+    return [next(n for n, (_, one) in enumerate(keys) if one is shown) for shown in found]
 
 
 def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:

@@ -60,6 +60,7 @@ REQUIRED: Final = (*_CONVERGENCE.values(), _TRACKED, *map(_window, range(3)), _T
 BLOCK_SIZES_BYTES: Final = tuple(int(kib * KIB) for kib in (0.5, 4, 8, 16, 32, 64, 128, 1024))
 READ_PCTS: Final = (0, 5, 35, 50, 65, 95, 100)
 _KEY_POINTS: Final = tuple(RoundPoint(AccessPattern.RANDOM, 4 * KIB, read_pct) for read_pct in (0, 65, 100))
+_HEADLINES: Final = (4, 5, 3)
 _SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
 _NOTABLE_RANGE_PCT: Final = 20
 _NO_CPU: Final = "CPU System Usage and CPU IO Wait: not recorded in any step of this run."
@@ -316,15 +317,18 @@ def _highest(shown: Table) -> str:
 def _merged_tail(cell: MatrixCell) -> Cell:
     tail = cell.tail
     if tail.merged_ns is None:
-        return cells.missing(f"N = {tail.merged_ios:,}")
-    return cells.latency(tail.merged_ns, note=low_count(tail.merged_ios))
+        return cells.missing(f"N = {tail.merged.recorded_ios:,}")
+    return cells.latency(tail.merged_ns, note=low_count(tail.merged.recorded_ios))
 
 
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     results = analyze_cycle(run, 1)
     found = IopsReport(run, results)
-    measures = tuple(_IOPS.of(results.cells.get(point), found.subject(str(point))) for point in _KEY_POINTS)
+    measures = tuple(
+        replace(_IOPS.of(results.cells.get(point), found.subject(str(point))), headline=headline)
+        for point, headline in zip(_KEY_POINTS, _HEADLINES, strict=True)
+    )
     return ReportContent(
         verdicts=(found.sentence, *found.short_form(measures)),
         measures=measures,

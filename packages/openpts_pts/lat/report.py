@@ -16,7 +16,7 @@ from openpts.analysis.latency import (
     nines_supported,
     response_times,
 )
-from openpts.analysis.uncertainty import scaled
+from openpts.analysis.uncertainty import of_percentile, scaled
 from openpts.procedures.kit import header
 from openpts.procedures.kit.content import OVER_NINES, Curve, ReportContent
 from openpts.procedures.kit.steps import ART, IOPS, MRT
@@ -44,11 +44,13 @@ from openpts_pts.lat.findings import engine_overhead
 from openpts_pts.shared.confidence_page import Applied, confidence_page, times_figures
 from openpts_pts.shared.preparation_page import loop_preparation_page
 from openpts_pts.shared.rounds import results as rounds
-from openpts_pts.shared.rounds.matrix_pages import Matrix, mix, mix_series, tail_cell
+from openpts_pts.shared.rounds.matrix_pages import Matrix, low_count, mix, mix_series, tail_cell
 from openpts_pts.shared.rounds.report import RoundReport
 
 _PREFIX: Final = "lat"
 _READ_PCTS: Final = (0, 65, 100)
+_KEY_READ_PCTS: Final = (0, 100, 65)
+_ASKED_NINES: Final = 3
 _BLOCK_SIZES_BYTES: Final = (KIB // 2, 4 * KIB, 8 * KIB)
 _HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
 _SURE_COUNT_FACTOR: Final = 1.5
@@ -64,34 +66,42 @@ _HISTOGRAM: Final = Required("clp", "Plot 9-4")
 REQUIRED: Final = (_CONVERGENCE, _WINDOW, _TABLE, _HISTOGRAM)
 
 
-def _tail_uncertainty(cell: rounds.MatrixCell) -> Uncertainty:
-    if not cell.tail.by_round_ns:
-        return Uncertainty(reason="the maximum stands in for the percentile")
-    return scaled(cell.tail.uncertainty, 1 / NS_PER_MS)
+def _nines_cell(cell: rounds.MatrixCell, nines: int) -> Cell:
+    """A percentile of all Rounds' I/Os together, if they suffice for it."""
+    merged, level_pct = cell.tail.merged, nines_percentile(nines)
+    value_ns = merged.percentile_ns(level_pct)
+    if value_ns is None:
+        return cells.missing(f"N = {merged.recorded_ios:,}")
+    return cells.latency(value_ns, note=low_count(merged.recorded_ios, level_pct))
 
 
-def _merged_tail(cell: rounds.MatrixCell) -> Cell:
-    merged_ns = cell.tail.merged_ns
-    return cells.missing(f"N = {cell.tail.merged_ios:,}") if merged_ns is None else cells.latency(merged_ns)
+def _nines(key: str, nines: int) -> Measure[rounds.MatrixCell]:
+    """The same percentile as a key value: that of Plot 9-3 is a mean of percentiles, which is none itself."""
+
+    def uncertainty(cell: rounds.MatrixCell) -> Uncertainty:
+        of_rounds = ((one.started_ns, one.elapsed_ns, response_times([one])) for one in cell.samples)
+        known = ((start_ns, length_ns, times.distribution) for start_ns, length_ns, times in of_rounds)
+        return scaled(of_percentile(known, nines_percentile(nines)), 1 / NS_PER_MS)
+
+    shown = partial(_nines_cell, nines=nines)
+    headline = 6 if nines == _ASKED_NINES else 0
+    return Measure(key, f"{{name}}, {nines} 9s", "ms", shown, uncertainty=uncertainty, headline=headline)
+
+
+_merged_tail: Final = partial(_nines_cell, nines=5)
 
 
 _MEASURES: Final[tuple[Measure[rounds.MatrixCell], ...]] = (
     ART.measure("art", "{name}, ART", with_engine=True),
-    Measure(
-        "five_nines",
-        "{name}, 5 9s",
-        "ms",
-        tail_cell,
-        stands_in=lambda cell: cell.tail.mean_of_rounds_ns is None,
-        uncertainty=_tail_uncertainty,
-    ),
+    _nines("three_nines", _ASKED_NINES),
+    _nines("five_nines", 5),
 )
 _TABULAR: Final[dict[str, Callable[[rounds.MatrixCell], Cell]]] = {
     IOPS.label: IOPS.cell,
     ART.label: ART.cell,
     "99.999 % (ms)": tail_cell,
     MRT.label: MRT.cell,
-    "N of I/Os": lambda cell: Cell(f"{cell.tail.merged_ios:,}", float(cell.tail.merged_ios)),
+    "N of I/Os": lambda cell: cells.count(cell.tail.merged.recorded_ios),
 }
 
 
@@ -136,10 +146,14 @@ class LatencyReport(RoundReport, frozen=True):
         return Matrix(self.results, pattern, _BLOCK_SIZES_BYTES, _READ_PCTS, _PREFIX, line)
 
     def measures(self) -> Iterator[Measured]:
-        """RND 4 KiB at RW0, RW65 and RW100."""
-        for read_pct in _READ_PCTS:
+        """RND 4 KiB writes, reads and RW65; a percentile with too few I/Os is no key value."""
+        for read_pct in _KEY_READ_PCTS:
             point = RoundPoint(AccessPattern.RANDOM, _KEY_SIZE_BYTES, read_pct)
-            yield from measured(_MEASURES, self.results.cells.get(point), self.subject(str(point)))
+            cell = self.results.cells.get(point)
+            for one in measured(_MEASURES, cell, self.subject(str(point))):
+                known = one.value is not None or one.key.endswith(".art")
+                headline = one.headline if read_pct == 100 else 0
+                yield replace(one, is_key=known, on_cover=known, headline=headline)
 
     def pages(self) -> Iterator[Page]:
         """In the order of 9.3, then what may be added."""

@@ -18,6 +18,7 @@ from openpts.vocabulary.verdict import SteadyStateReport
 PLATEAU_MINUTES: Final = 5
 FINAL_MINUTES: Final = 30
 ZONE_PCT: Final = 10.0
+FEWEST_INTERVALS: Final = 8
 
 # A minute that the end rules cut, or an interval that a step's end cut, is no record of its length.
 _WHOLE: Final = 0.99
@@ -40,34 +41,50 @@ class SaturationZones(Struct, frozen=True):
     """Plateau, transition and end zone of the minutes, by the rule that the report prints.
 
     Minute numbers count from 1. The plateau lasts while minute means lie within 10 % of the mean of the first
-    five minutes, or of the first one where those five lie further apart; ``plateau_iops`` is the mean of its
-    minutes. ``settled_from`` is the first minute after it within 10 % of ``final_iops``, the mean of the last
-    thirty minutes (of the last quarter, if that is shorter). None where the plateau was never left, or
-    nothing settled. The end zone lasts from there to the end; its figures are of its intervals: mean, lowest,
-    coefficient of variation in per cent, and time below half of the mean. It is not steady state, which
-    definition 2.1.24 alone decides. ``plateau_pieces`` and ``end_zone_pieces`` are the intervals of both.
+    five minutes, or of the first one where those five lie further apart, and on to the fall of the intervals
+    next to its end, if there is one. A fall within the first minute leaves no plateau, of 0 minutes.
+    ``fresh_iops`` is the mean before the end, with ``fresh_bytes`` written until then, None where it never
+    came; ``behind_iops`` that behind a fall. ``settled_from`` is the first minute after it within 10 % of
+    ``final_iops``, the mean of the last thirty minutes (of the last quarter, if that is shorter). None where
+    the plateau was never left, or nothing settled. The end zone lasts from there to the end; its figures are
+    of its intervals: mean, lowest, coefficient of variation in per cent, and time below half of the mean. It
+    is not steady state, which definition 2.1.24 alone decides. The pieces are intervals of each.
     """
 
-    plateau_iops: float
+    fresh_iops: float
     plateau_minutes: int
     final_iops: float
     settled_from: int | None
+    fresh_bytes: int | None = None
+    behind_iops: float | None = None
     end_zone_iops: float | None = None
     lowest_iops: float | None = None
     variation_pct: float | None = None
     below_half_ns: int | None = None
-    plateau_pieces: tuple[MeasuredInterval, ...] = ()
+    fresh_pieces: tuple[MeasuredInterval, ...] = ()
     end_zone_pieces: tuple[MeasuredInterval, ...] = ()
+
+    @property
+    def plateau_iops(self) -> float | None:
+        """None where the rate falls within the first minute."""
+        return self.fresh_iops if self.plateau_minutes else None
+
+    @property
+    def cache_iops(self) -> float | None:
+        """The rate before a fall within the first minute."""
+        return None if self.plateau_minutes else self.fresh_iops
 
     @property
     def kept_pct(self) -> float | None:
         """IOPS of the end zone in per cent of the plateau's."""
-        return None if self.end_zone_iops is None else share_pct(self.end_zone_iops, self.plateau_iops)
+        if self.end_zone_iops is None or self.plateau_iops is None:
+            return None
+        return share_pct(self.end_zone_iops, self.plateau_iops)
 
     @property
     def ratio(self) -> float | None:
         """IOPS of the plateau over those of the end zone."""
-        return self.plateau_iops / self.end_zone_iops if self.end_zone_iops else None
+        return self.plateau_iops / self.end_zone_iops if self.end_zone_iops and self.plateau_iops else None
 
 
 class SaturationResults(Struct, frozen=True):
@@ -199,18 +216,56 @@ def zones_of(minutes: Sequence[Minute], pieces: Sequence[MeasuredInterval]) -> S
         level_iops = minutes[0].iops
     final_iops = _mean_iops(minutes[-min(FINAL_MINUTES, max(1, len(minutes) // 4)) :])
     plateau = list(takewhile(lambda minute: _near(minute.iops, level_iops), minutes))
-    left = None if len(plateau) == len(minutes) else minutes[len(plateau)].number
-    settled = next(
-        (m for m in minutes if left is not None and m.number >= left and _near(m.iops, final_iops)), None
-    )
+    count = len(plateau)
+    fallen, behind = _fall(minutes[:2], pieces)
+    if fallen is not None and fallen.middle_ns < minutes[0].end_ns:
+        count = 0
+    elif count < len(minutes):
+        fallen, behind = _fall(minutes[count - 1 : count + 2], pieces)
+    else:
+        fallen = None
+    settled = next((m for m in minutes[max(1, count) :] if _near(m.iops, final_iops)), None)
+    if fallen is None:
+        fresh = tuple(piece for piece in pieces if piece.middle_ns < plateau[-1].end_ns)
+        written_bytes = plateau[-1].written_bytes if count < len(minutes) else None
+    else:
+        fresh = tuple(piece for piece in pieces if piece.start_ns < fallen.start_ns)
+        written_bytes = sum(piece.measured.write.bytes for piece in fresh)
     zones = SaturationZones(
-        plateau_iops=_mean_iops(plateau),
-        plateau_minutes=len(minutes) if left is None else left - 1,
+        fresh_iops=_mean_iops(plateau if fallen is None else [piece.measured for piece in fresh]),
+        plateau_minutes=count,
         final_iops=final_iops,
         settled_from=settled.number if settled else None,
-        plateau_pieces=tuple(piece for piece in pieces if piece.middle_ns < plateau[-1].end_ns),
+        fresh_bytes=written_bytes,
+        behind_iops=_mean_iops([piece.measured for piece in behind]) if fallen else None,
+        fresh_pieces=fresh,
     )
     return _with_end_zone(zones, settled, pieces) if settled else zones
+
+
+def _fall(
+    minutes: Sequence[Minute], pieces: Sequence[MeasuredInterval]
+) -> tuple[MeasuredInterval | None, Sequence[MeasuredInterval]]:
+    """The first interval behind a fall in these minutes, with all behind it; None without a fall.
+
+    Cut in two where the means differ most for their lengths, the rates are lower behind by more than 10 %,
+    and half of their scatter is that difference.
+    """
+    start_ns, end_ns = minutes[0].start_ns, minutes[-1].end_ns
+    near = [piece for piece in pieces if not piece.rest and start_ns <= piece.middle_ns < end_ns]
+    rates, count = [piece.measured.iops for piece in near], len(near)
+    if count < FEWEST_INTERVALS:
+        return None, ()
+    total = sum(rates)
+    before, best, place, falls = 0.0, 0.0, 0, False
+    for n, rate in enumerate(rates[:-1], start=1):
+        before += rate
+        mean, mean_behind = before / n, (total - before) / (count - n)
+        explained = n * (count - n) / count * (mean - mean_behind) ** 2
+        if explained > best:
+            best, place, falls = explained, n, mean_behind < (1 - ZONE_PCT / 100) * mean
+    scatter = sum((rate - total / count) ** 2 for rate in rates)
+    return (near[place], near[place:]) if falls and best >= scatter / 2 else (None, ())
 
 
 def whole_pieces(pieces: Sequence[MeasuredInterval]) -> tuple[MeasuredInterval, ...]:

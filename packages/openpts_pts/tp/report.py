@@ -135,7 +135,8 @@ class Cycle(RoundReport, frozen=True):
     def measures(self) -> tuple[Measured, ...]:
         """Means of writes and reads."""
         subject = self.subject(self.title)
-        return measured(_MEASURES, self, subject if self.begun else replace(subject, steady="not begun"))
+        found = measured(_MEASURES, self, subject if self.begun else replace(subject, steady="not begun"))
+        return found if self.number == 1 else tuple(replace(one, headline=0) for one in found)
 
     def figures(self) -> dict[str, Any]:
         """Rounds, steady state and averages, JSON-ready."""
@@ -328,6 +329,7 @@ def _measure(key: str, letter: str, read_pct: int) -> Measure[Cycle]:
         f"{{name}} {letter}",
         "MB/s",
         lambda cycle: cycle.mean_mb_per_s(read_pct),
+        headline=1 if read_pct else 2,
         uncertainty=lambda cycle: cycle.uncertainty(read_pct),
     )
 

@@ -36,6 +36,7 @@ PRINTED_VALUES: Final = 200
 MEAN, LOW, HIGH, _MBPS, MEAN_LATENCY, _TAIL, MAX_LATENCY = range(7)
 """Columns of the table of minutes."""
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
+NO_PLATEAU: Final = "falls within its first minute"
 _LAST_NS: Final = 3600 * NS_PER_S
 _BINS_PER_TICK: Final = 10
 _IOPS: Final = tuple(
@@ -383,8 +384,12 @@ class SaturationCycle(Struct, frozen=True):
         rule = Verdict(
             f"Rule (openpts' own): the plateau lasts while minute means are within {ZONE_PCT:g} % of the "
             f"mean of the first {PLATEAU_MINUTES} minutes, or of the first minute if those {PLATEAU_MINUTES} "
-            f"differ by more; the end zone begins with the first minute after it within {ZONE_PCT:g} % of "
-            f"the mean of the last {FINAL_MINUTES} minutes (or the last quarter, if shorter). Steady State "
+            "differ by more, and on to the fall of the intervals of the three minutes about its end, if "
+            "there is one: cut in two where the means differ most for their lengths, they are lower behind "
+            f"by more than {ZONE_PCT:g} %, and half of the scatter is that difference. A fall within the "
+            "first minute leaves no plateau. The end zone begins with the first minute after it within "
+            f"{ZONE_PCT:g} % of the mean of the last {FINAL_MINUTES} minutes (or the last quarter, if "
+            "shorter). Steady State "
             "is decided by definition 2.1.24 alone."
         )
         left = zones.plateau_minutes < self.results.minutes[-1].number
@@ -399,9 +404,20 @@ class SaturationCycle(Struct, frozen=True):
             ("FOB plateau / end zone", zones.ratio, 2),
             ("End zone, share of the FOB plateau (%)", zones.kept_pct, 1),
         )
+        written_gb = None if zones.fresh_bytes is None else zones.fresh_bytes / GB
+        fall = (
+            (label, cells.number(value, 1))
+            for label, value in (
+                ("In the cache, mean (IOPS)", zones.cache_iops),
+                ("Written until it falls (GB)", written_gb),
+                ("Behind the fall, mean (IOPS)", zones.behind_iops),
+            )
+            if value is not None
+        )
         items: list[tuple[str, str | Cell]] = [
-            ("FOB plateau, mean (IOPS)", cells.number(zones.plateau_iops, 1)),
+            ("FOB plateau, mean (IOPS)", cells.number_or(NO_PLATEAU, zones.plateau_iops, 1)),
             ("FOB plateau, length (min)", cells.number(zones.plateau_minutes, 0)),
+            *fall,
             ("Transition begins", f"minute {zones.plateau_minutes + 1}" if left else never_left),
             ("End zone begins", settled if left else never_left),
             ("Steady State", self.state_text),

@@ -12,7 +12,7 @@ from openpts.procedures.kit import header
 from openpts.procedures.kit.content import ReportContent, iops_curve
 from openpts.procedures.kit.steps import ART, Metric
 from openpts.record.reader import Run
-from openpts.units import KIB, NS_PER_MS, NS_PER_S, block_size_kib, format_duration
+from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.uncertainty import Uncertainty
@@ -47,6 +47,7 @@ _ZONES: Final[tuple[Measure[SaturationZones], ...]] = (
         "IOPS",
         lambda zones: zones.end_zone_iops,
         absent=_END_ZONE_MISSING,
+        headline=7,
         uncertainty=lambda zones: _of_zone(zones.end_zone_pieces),
     ),
     Measure(
@@ -54,8 +55,9 @@ _ZONES: Final[tuple[Measure[SaturationZones], ...]] = (
         "{name}, FOB plateau",
         "IOPS",
         lambda zones: zones.plateau_iops,
+        absent=pages.NO_PLATEAU,
         of_steady_state=False,
-        uncertainty=lambda zones: _of_zone(zones.plateau_pieces),
+        uncertainty=lambda zones: _of_zone(zones.fresh_pieces),
     ),
     Measure(
         "plateau_to_end_zone_ratio",
@@ -66,11 +68,40 @@ _ZONES: Final[tuple[Measure[SaturationZones], ...]] = (
         absent=_END_ZONE_MISSING,
         on_cover=False,
         uncertainty=lambda zones: uncertainty.of_ratio(
-            ("FOB plateau", zones.plateau_iops, _of_zone(zones.plateau_pieces)),
+            ("FOB plateau", zones.plateau_iops or 0, _of_zone(zones.fresh_pieces)),
             ("end zone", zones.end_zone_iops or 0, _of_zone(zones.end_zone_pieces)),
         ),
     ),
 )
+_OF_FALL: Final[tuple[Measure[SaturationZones], ...]] = (
+    Measure(
+        "cache_iops",
+        "{name}, in the cache",
+        "IOPS",
+        lambda zones: zones.cache_iops,
+        of_steady_state=False,
+        uncertainty=lambda zones: _of_zone(zones.fresh_pieces),
+    ),
+    Measure(
+        "written_until_fall",
+        "{name}, written until it falls",
+        "GB",
+        lambda zones: zones.fresh_bytes,
+        per=GB,
+        decimals=1,
+        of_steady_state=False,
+        uncertainty=lambda _: Uncertainty(reason="read off between two intervals"),
+    ),
+    Measure(
+        "behind_fall_iops",
+        "{name}, behind the fall",
+        "IOPS",
+        lambda zones: zones.behind_iops,
+        of_steady_state=False,
+        uncertainty=lambda _: Uncertainty(reason="the rate may still change there"),
+    ),
+)
+"""What is known of the end of the fresh rate; shown where there is one."""
 _ART: Final[Metric[ResponseTimes]] = ART
 _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
     Measure("histogram_iops", "{name}, histogram", "IOPS", lambda times: times.iops, is_key=False),
@@ -170,7 +201,14 @@ def _of_minutes(cycle: SaturationCycle, one: Measured) -> Measured:
 
 
 def _of_zones(cycle: SaturationCycle, subject: Subject) -> Iterator[Measured]:
-    for one in measured(_ZONES, cycle.results.zones, subject):
+    of_fall = measured(_OF_FALL, cycle.results.zones, subject)
+    hidden = (replace(one, is_key=False, on_cover=False) for one in of_fall if one.value is None)
+    shown = (one for one in of_fall if one.value is not None)
+    end_zone, *zones = measured(_ZONES, cycle.results.zones, subject)
+    end_zone = replace(end_zone, headline=end_zone.headline if cycle.number == 1 else 0)
+    if cycle.results.zones is not None and (written_bytes := cycle.results.zones.fresh_bytes) is not None:
+        end_zone = replace(end_zone, words=f"writes at the end, slower from {written_bytes / GB:,.1f} GB on")
+    for one in (end_zone, *zones, *shown, *hidden):
         if one.uncertainty is None:
             yield one
         else:
@@ -316,6 +354,9 @@ def _figures(cycle: SaturationCycle) -> dict[str, Any]:
         else {
             "plateau_iops": zones.plateau_iops,
             "plateau_minutes": zones.plateau_minutes,
+            "cache_iops": zones.cache_iops,
+            "written_until_fall_bytes": zones.fresh_bytes,
+            "behind_fall_iops": zones.behind_iops,
             "settled_from_minute": zones.settled_from,
             "end_zone_iops": zones.end_zone_iops,
             "final_iops": zones.final_iops,

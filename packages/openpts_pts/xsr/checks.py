@@ -123,6 +123,6 @@ INTERPRETATIONS: Final = (
     spec.Interpretation(
         "12.1, 12.3.2",
         "When bandwidth has recovered: at the highest minute of segment 3, which noise can move.",
-        "That time as asked; beside it the first minute of at least 95 % of segment 1's average.",
+        "That time as asked; key values are the first minutes at 90 and 95 % of segment 1's last hour.",
     ),
 )

@@ -66,6 +66,28 @@ def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
     assert all(test.title in page for test in PTS.values())
 
 
+def test_index_and_terminal_answer_what_a_buyer_asks_in_eight_figures_at_most(tmp_path: Path) -> None:
+    target, folder = f"sim:{write_oracle(tmp_path, FAST)}", tmp_path / "suite"
+    words = [target, "--tests", "iops,tp,lat,wsat", "--time-scale", "1/60", "--out", str(folder)]
+    result = CliRunner().invoke(run_all, words, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    page = (folder / "index.html").read_text()
+    asked = page.partition('<dl class="asked">')[2].partition("</dl>")[0]
+    names = [text.partition("</dt>")[0] for text in asked.split("<dt>")[1:]]
+    assert [name.partition(",")[0] for name in names] == [
+        "sequential reads of 128 KiB",
+        "sequential writes of 128 KiB",
+        "random reads of 4 KiB",
+        "random writes of 4 KiB",
+        "random I/O",
+        "random reads of 4 KiB",
+    ]
+    *_, index = lines = result.output.splitlines()[-len(names) - 1 :]
+    assert index.startswith("index: ")
+    assert [line.partition("  ")[0] for line in lines[:-1]] == names
+    assert page.index("report.html") < page.index("report.json")
+
+
 @pytest.mark.slow
 def test_only_the_tests_that_were_asked_for_run_in_the_order_of_their_names(tmp_path: Path) -> None:
     target = f"sim:{write_oracle(tmp_path, FAST)}"

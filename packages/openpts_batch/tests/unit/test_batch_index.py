@@ -11,11 +11,16 @@ from openpts.errors import RecordError
 from openpts.record.batch import Batch, BatchEntry, read_batch, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
+from openpts.report.run_part import part_of
 from openpts.report.sources import read_for_report
 from openpts.vocabulary.run_request import RunRequest
+from openpts.vocabulary.verdict import Better
 from openpts_batch import batch_index
 from openpts_batch.batch_index import write_batch_index
+from openpts_pages.measure import Measured
+from openpts_pages.model import Cell
 from tests.support.batches import suite_entry, suite_of
+from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import CASES
 from tests.support.synthetic_run import HOSTILE, write_synthetic_run
 
@@ -48,6 +53,17 @@ def test_a_complete_run_has_figures_verdict_and_link(tmp_path, golden) -> None:
     page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
     assert page.text == golden
     assert page.links == ["1-iops/report.html"]
+
+
+def test_energy_has_no_rows_of_its_own_and_power_is_among_what_a_buyer_asks(tmp_path) -> None:
+    run = made_up_run("iops")
+    power = Measured(
+        "energy.loads.mean_w", "All loads, mean power", "W", Cell("7.5", 7.5), Better.LOWER, headline=8
+    )
+    found = (*part_of(run, "2026-11-21T08:00:00Z").measures, power)
+    rows = [batch_index.IndexRow(asked=tuple(one for one in found if one.headline))]
+    assert batch_index._asked(rows)[-1] == (power.label, "7.5 W")
+    assert not [name for name, *_ in batch_index._figures(run, found) if "power" in name]
 
 
 def test_a_record_is_read_once_and_again_when_it_is_another(tmp_path, monkeypatch) -> None:

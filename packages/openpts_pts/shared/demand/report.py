@@ -91,8 +91,8 @@ def _distributions(demand: DemandRun) -> dict[str, Any] | None:
 
 
 _MEASURES: Final[tuple[Measure[PointResults], ...]] = (
-    IOPS.measure("iops", "{name}", decimals=0, cover_label="{name} at {point}"),
-    ART.measure("art", "ART at {name}", words="mean response time there"),
+    IOPS.measure("iops", "{name}", decimals=0),
+    ART.measure("art", "ART at {name}"),
 )
 
 
@@ -162,7 +162,7 @@ def _measures(demand: DemandRun) -> Iterator[Measured]:
     results, chosen, steady = demand.results, demand.results.chosen, demand.results.state()
     if chosen is None:
         iops, art = measured(_MEASURES, None, Subject("MaxIOPS", "max", steady=steady))
-        yield from (replace(iops, cover_label=iops.label), replace(art, on_cover=False))
+        yield from (iops, replace(art, on_cover=False))
         return
     preconditioning = demand.preconditioning.results.not_steady
     states = (f"pre-conditioning: {preconditioning}" if preconditioning else "", results.not_steady)
@@ -170,14 +170,29 @@ def _measures(demand: DemandRun) -> Iterator[Measured]:
     keys = ("max", "min", *(f"mid{number}" for number in range(1, len(chosen.middles) + 1)))
     doubts = {} if chosen.below_art_limit else {"max": "ART not below its limit"}
     alike = points_alike(results)
+    limit_ms = demand.conditions.art_limit_ns / NS_PER_MS
+    most = "the most with a mean" if chosen.below_art_limit else "no point has a mean"
+    limit, shown = f"{most} below {limit_ms:g} ms", set[str]()
     for key, (name, result) in zip(keys, chosen.named, strict=True):
         point, toio = str(result.point), result.point.toio
         at_once = "one at a time" if toio == 1 else f"{toio:,} at once"
         subject = Subject(name, key, point, doubts.get(key, ""), state, steady)
         for one in measured(_MEASURES, result, subject):
             uncertainty = _of_choice(one, alike) if key == "max" else one.uncertainty
-            words = one.words or at_once
-            yield replace(one, is_key=key == "max", words=words, uncertainty=uncertainty)
+            if one.unit != "IOPS":  # it is in the label of the card of the same point
+                yield replace(one, is_key=key == "max", on_cover=False, uncertainty=uncertainty)
+                continue
+            mean = ART.cell(result)
+            label = f"{name} at {point}" if mean.value is None else f"{name} at {mean.text} ms, {point}"
+            yield replace(
+                one,
+                is_key=key == "max",
+                on_cover=point not in shown,
+                cover_label=label,
+                words=", ".join(filter(None, (at_once, limit if key == "max" else ""))),
+                uncertainty=uncertainty,
+            )
+            shown.add(point)
 
 
 def points_alike(results: DemandResults) -> list[PointResults]:

@@ -110,7 +110,7 @@ def tail_cell(cell: MatrixCell) -> Cell:
     return cells.latency(cell.max_latency_ns, note=f"= MRT, N = {tail.fewest_ios:,}")
 
 
-def low_count(ios: int) -> str:
+def low_count(ios: int, percentile: float = TAIL_PERCENTILE) -> str:
     """The specification recommends one and a half times the I/Os that a percentile needs (PTS 9.2)."""
-    sure = _SURE_COUNT_FACTOR * ios_needed(TAIL_PERCENTILE)
+    sure = _SURE_COUNT_FACTOR * ios_needed(percentile)
     return f"low n, N = {ios:,}" if ios < sure else ""

@@ -9,7 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.analysis.latency import BUCKET_WIDTH, response_times
+from openpts.analysis.latency import ResponseTimes, response_times
 from openpts.analysis.rounds import (
     CompleteRound,
     RoundsMean,
@@ -18,14 +18,12 @@ from openpts.analysis.rounds import (
     measurement_window,
     test_point,
 )
-from openpts.analysis.uncertainty import WIDTH, Block, of_rounds, rectangular, with_components
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.steps import ART, IOPS, MRT, Metric, values_json
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.uncertainty import Uncertainty
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 from openpts_pts.shared.one_pass import WINDOWS, OnePass
 from openpts_pts.shared.rounds.conditions import RoundConditions
@@ -38,31 +36,24 @@ class Tail(Struct, frozen=True):
     """The 99.999 % response time of a cell (PTS 7.3.6.4; reading AMB-16 of openpts).
 
     ``by_round_ns`` are the rounds' percentiles, none unless every round has the
-    100,000 I/Os that five nines need. ``merged_ns`` is the percentile of all rounds' I/Os together,
-    None with fewer. ``fewest_ios`` is the smallest round's count, ``merged_ios`` that of all rounds: of I/Os
-    whose response time is recorded, which on a simulated drive with a scale are fewer than the nominal ones.
-    ``spans`` are start and length of the rounds, on the engine's clock.
+    100,000 I/Os that five nines need. ``merged`` has all rounds' I/Os together, ``merged_ns`` is the
+    percentile of them. ``fewest_ios`` is the smallest round's count of I/Os whose response time is recorded,
+    which on a simulated drive with a scale are fewer than the nominal ones.
     """
 
     by_round_ns: tuple[int, ...]
-    merged_ns: int | None
+    merged: ResponseTimes
     fewest_ios: int
-    merged_ios: int
-    spans: tuple[tuple[int, int], ...]
+
+    @property
+    def merged_ns(self) -> int | None:
+        """None with fewer than 100,000 I/Os in all rounds."""
+        return self.merged.percentile_ns(TAIL_PERCENTILE)
 
     @property
     def mean_of_rounds_ns(self) -> float | None:
         """Mean of ``by_round_ns``."""
         return fmean(self.by_round_ns) if self.by_round_ns else None
-
-    @property
-    def uncertainty(self) -> Uncertainty:
-        """Uncertainty of the mean, in ns: the scatter of the percentiles has that within each Round."""
-        found = of_rounds(
-            [Block(*span, value) for span, value in zip(self.spans, self.by_round_ns, strict=False)]
-        )
-        width = rectangular(WIDTH, (self.mean_of_rounds_ns or 0) * BUCKET_WIDTH)
-        return with_components(found, width)
 
 
 class MatrixCell(RoundsMean, frozen=True, dict=True):
@@ -93,14 +84,12 @@ TAIL: Final = Metric[MatrixCell](
 
 
 def _tail(samples: Sequence[Sample]) -> Tail:
-    rounds, merged = [response_times([sample]) for sample in samples], response_times(samples)
+    rounds = [response_times([sample]) for sample in samples]
     by_round = [found for one in rounds if (found := one.percentile_ns(TAIL_PERCENTILE)) is not None]
     return Tail(
         by_round_ns=tuple(by_round) if len(by_round) == len(rounds) else (),
-        merged_ns=merged.percentile_ns(TAIL_PERCENTILE),
+        merged=response_times(samples),
         fewest_ios=min(one.recorded_ios for one in rounds),
-        merged_ios=merged.recorded_ios,
-        spans=tuple((one.started_ns, one.elapsed_ns) for one in samples),
     )
 
 

@@ -11,7 +11,7 @@ from openpts.units import MB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
 from openpts_pts.hir.results import accesses, late_edges, summarize_segment
-from openpts_pts.xsr.report import GroupSummary, analyze_cross_stimulus
+from openpts_pts.xsr.report import KEY_SHARES, GroupSummary, analyze_cross_stimulus
 from tests.support.interval_samples import interval_of, sample_of
 
 WRITES = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 4, 32, ActiveRange())
@@ -204,10 +204,20 @@ def test_recovery_counts_from_the_end_of_group_2_by_time_stamps() -> None:
         share: minute * MINUTE_NS + 2 * NS_PER_S
         for share, minute in ((0.8, 3), (0.9, 4), (0.95, 6), (1.0, 8))
     }
-    stable = results.stable_recovery
-    # 95 % of the whole group's 520 MB/s is 494: minute 7
-    assert stable.bandwidth_bytes_per_s == pytest.approx(494 * MB)
-    assert stable.after_ns == 7 * MINUTE_NS + 2 * NS_PER_S
+    assert results.to_share(0.95).bandwidth_bytes_per_s == pytest.approx(475 * MB)
+
+
+def test_a_minute_of_noise_moves_the_peak_and_no_key_value() -> None:
+    """Steady from minute 8 on; one of the 24 minutes after it has 1 % more, whichever it is."""
+    groups, key_values = three_groups(), set()
+    for place in (8, 15, 31):
+        rates = [100, 200, 400, 450, 460, 475, 480, 500, *[500] * 24]
+        rates[place] *= 1.01
+        groups[2] = group(groups[2][0].started_ns, rates)
+        results = analyze_cross_stimulus(groups, MINUTE_NS)
+        assert results.peak_recovery_ns == (place + 1) * MINUTE_NS + 2 * NS_PER_S
+        key_values.add(tuple(results.to_share(share).after_ns for share in KEY_SHARES))
+    assert key_values == {(4 * MINUTE_NS + 2 * NS_PER_S, 6 * MINUTE_NS + 2 * NS_PER_S)}
 
 
 def test_a_drive_that_does_not_recover_has_no_recovery_by_share() -> None:
@@ -216,13 +226,13 @@ def test_a_drive_that_does_not_recover_has_no_recovery_by_share() -> None:
     results = analyze_cross_stimulus(groups, MINUTE_NS)
     assert results.peak_recovery_ns == 2 * MINUTE_NS + 2 * NS_PER_S
     assert [recovery.after_ns for recovery in results.recoveries] == [None] * 4
-    assert results.stable_recovery.after_ns is None
+    assert results.to_share(0.95).after_ns is None
 
 
 def test_groups_that_were_not_reached_leave_the_others() -> None:
     results = analyze_cross_stimulus([*three_groups()[:2], []], MINUTE_NS)
     assert len(results.groups) == 2
-    assert (results.peak_recovery_ns, results.recoveries, results.stable_recovery) == (None, (), None)
+    assert (results.peak_recovery_ns, results.recoveries, results.to_share(0.95)) == (None, (), None)
     assert analyze_cross_stimulus([[], [], []], MINUTE_NS).groups == ()
 
 

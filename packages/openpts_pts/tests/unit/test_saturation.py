@@ -151,6 +151,35 @@ def test_plateau_transition_and_settled_level() -> None:
 
 
 @pytest.mark.proves("PTS-WSAT-34")
+def test_a_fall_within_the_first_minute_leaves_no_plateau() -> None:
+    """600,000 of a cache for 12 seconds, then 40,000: their mean over the minute is the rate of no second."""
+    sample = course([600] * 12 + [40] * 48, *[40] * 30)
+    found = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
+    assert (found.plateau_iops, found.plateau_minutes, found.ratio) == (None, 0, None)
+    assert (found.cache_iops, found.behind_iops, found.end_zone_iops) == (600, 40, 40)
+    assert found.fresh_bytes == 12 * 600 * 4096
+
+
+@pytest.mark.proves("PTS-WSAT-34")
+def test_a_plateau_ends_with_the_fall_of_its_intervals() -> None:
+    """A level that rests for a second now and then is one, and no fall within the first minute."""
+    level = [100] * 29 + [20] + [100] * 30
+    sample = course(*[level] * 10, [*level[:45], *[40] * 15], *[40] * 30)
+    found = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
+    written = 10 * sum(level) + sum(level[:45])
+    assert found.fresh_bytes == written * 4096
+    assert found.plateau_iops == pytest.approx(written / 645)
+    assert (found.cache_iops, found.behind_iops) == (None, 40)
+
+
+@pytest.mark.parametrize("seconds", [[100, 60] * 30, [*[100] * 30, *[95] * 30]], ids=["restless", "by 5 %"])
+def test_neither_scatter_nor_a_small_step_is_a_fall(seconds) -> None:
+    sample = course(*[seconds] * 20)
+    found = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
+    assert (found.plateau_minutes, found.fresh_bytes, found.behind_iops) == (20, None, None)
+
+
+@pytest.mark.proves("PTS-WSAT-34")
 def test_oscillation_and_stalls_are_told() -> None:
     found = zones([50_000] * 10 + [30_000] * 130 + [5_000, 30_000] * 3)
     assert found.settled_from == 11

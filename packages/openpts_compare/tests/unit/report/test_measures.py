@@ -131,10 +131,13 @@ def test_a_wait_state_that_was_never_reached_says_so() -> None:
 def test_recovery_is_a_time() -> None:
     run = made_up_run("xsr")
     found = measures(run)
-    one = found["recovery_to_peak"]
-    assert (one.unit, one.better, one.is_key) == ("min", Better.LOWER, True)
-    assert one.value == summarize(run)["recovery_to_peak_min"]
-    assert [key for key, one in found.items() if one.is_key] == ["recovery_to_peak"]
+    keys = ["recovery_to_90_pct", "recovery_to_95_pct"]
+    assert [key for key, one in found.items() if one.is_key] == keys
+    for key in (*keys, "recovery_to_peak"):
+        one = found[key]
+        assert (one.unit, one.better, one.is_key) == ("min", Better.LOWER, key in keys)
+        assert one.value == summarize(run)[f"{key}_min"]
+    assert not found["recovery_to_peak"].on_cover
 
 
 def unreachable_limit(conditions: Conditions) -> Conditions:
@@ -153,7 +156,24 @@ def test_an_operating_point_names_its_demand_and_what_is_wrong_with_it(name) -> 
         "max.iops": ("MaxIOPS", note, point["iops"]),
         "max.art": ("ART at MaxIOPS", note, pytest.approx(point["art_ms"])),
     }
-    assert found["max.iops"].cover_label == f"MaxIOPS at {at}"
+    assert found["max.iops"].cover_label == f"MaxIOPS at {found['max.art'].text} ms, {at}"
+    assert [key for key, one in found.items() if one.on_cover] == ["max.iops"]
+    assert found["max.iops"].words == "one at a time, no point has a mean below 1e-06 ms"
+
+
+@pytest.mark.parametrize("name", ["cbw", "dirth"])
+def test_operating_points_have_a_card_each(name) -> None:
+    on_cover = [key for key, one in measures(made_up_run(name)).items() if one.on_cover]
+    assert on_cover == ["max.iops", "min.iops", "mid1.iops"]
+
+
+@pytest.mark.parametrize("name", ["cbw", "dirth"])
+def test_one_operating_point_has_one_card(name) -> None:
+    """Of a drive whose only point below the limit is that of one I/O at a time."""
+    run = made_up_run(name, adjust=lambda conditions: replace(conditions, tcs=(1,), qds=(1,)))
+    found = measures(run)
+    assert [key for key, one in found.items() if one.on_cover] == ["max.iops"]
+    assert found["max.iops"].words == "one at a time, the most with a mean below 5 ms"
     assert found["min.iops"].note == found["min.iops"].point != ""
 
 
@@ -167,13 +187,21 @@ def test_without_a_round_there_is_no_operating_point() -> None:
     }
 
 
-def test_five_nines_of_too_few_ios_stand_in(reports) -> None:
-    run = made_up_run("lat")
-    for cell in summarize(run)["iops"]:
-        if cell["block_size_bytes"] == 4096:
-            one = measures(run)[f"rnd_4_kib_rw{cell['read_pct']}.five_nines"]
-            assert one.stands_in is (cell["p99_999_ms"] is None)
-    assert not any(one.stands_in for key, one in measures(run).items() if key.endswith(".art"))
+@pytest.mark.parametrize(("iops", "known"), [(500.0, 150_000), (100.0, 30_000), (2.0, 600)])
+def test_a_percentile_is_a_key_value_where_the_ios_suffice(iops, known) -> None:
+    """Of the five minutes of the window together, reads as well as writes; no maximum stands in."""
+    run = made_up_run("lat", rate=lambda *_: iops)
+    found = measures(run)
+    for nines, needed in (("three_nines", 1_000), ("five_nines", 100_000)):
+        for read_pct in (0, 65, 100):
+            one = found[f"rnd_4_kib_rw{read_pct}.{nines}"]
+            assert (one.is_key, one.on_cover, one.value is not None) == (known >= needed,) * 3
+            assert not one.stands_in
+
+
+def test_the_cards_of_latency_have_a_tail_of_reads() -> None:
+    found = [one.key for one in measures(made_up_run("lat")).values() if one.on_cover and one.value]
+    assert {"rnd_4_kib_rw0.three_nines", "rnd_4_kib_rw100.three_nines"} <= set(found[:5])
 
 
 @pytest.mark.parametrize(

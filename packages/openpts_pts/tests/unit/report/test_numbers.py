@@ -122,6 +122,7 @@ def test_logarithmic_axis_has_enough_ticks_to_be_read_and_not_too_many(values) -
         ("SEQ 128 KiB R", "sequential reads of 128 KiB"),
         ("RND 4 KiB RW0, ART", "random writes of 4 KiB, mean response time"),
         ("RND 4 KiB RW0, FOB plateau", "random writes of 4 KiB, fresh out of the box"),
+        ("RND 4 KiB RW100, 3 9s", "random reads of 4 KiB, 99.9 % are faster"),
         ("RND 4 KiB RW0, 5 9s", "random writes of 4 KiB, 99.999 % are faster"),
         ("RND 4 KiB RW0, histogram 2 9s", "random writes of 4 KiB, 99 % are faster"),
         ("Cache, GB", ""),

@@ -10,13 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import (
+    BUCKET_WIDTH,
     ResponseTimes,
     ios_needed,
     nines_percentile,
     nines_supported,
     response_times,
 )
-from openpts.analysis.uncertainty import of_percentile, scaled
+from openpts.analysis.uncertainty import WIDTH, Block, of_rounds, rectangular, with_components
 from openpts.procedures.kit import header
 from openpts.procedures.kit.content import OVER_NINES, Curve, ReportContent
 from openpts.procedures.kit.steps import ART, IOPS, MRT
@@ -79,9 +80,14 @@ def _nines(key: str, nines: int) -> Measure[rounds.MatrixCell]:
     """The same percentile as a key value: that of Plot 9-3 is a mean of percentiles, which is none itself."""
 
     def uncertainty(cell: rounds.MatrixCell) -> Uncertainty:
-        of_rounds = ((one.started_ns, one.elapsed_ns, response_times([one])) for one in cell.samples)
-        known = ((start_ns, length_ns, times.distribution) for start_ns, length_ns, times in of_rounds)
-        return scaled(of_percentile(known, nines_percentile(nines)), 1 / NS_PER_MS)
+        level_pct, blocks = nines_percentile(nines), []
+        for one in cell.samples:
+            value_ns = response_times([one]).percentile_ns(level_pct)
+            if value_ns is None:
+                return Uncertainty(reason="a Round has too few I/Os for its own percentile")
+            blocks.append(Block(one.started_ns, one.elapsed_ns, value_ns / NS_PER_MS))
+        merged_ms = (cell.tail.merged.percentile_ns(level_pct) or 0) / NS_PER_MS
+        return with_components(of_rounds(blocks), rectangular(WIDTH, merged_ms * BUCKET_WIDTH))
 
     shown = partial(_nines_cell, nines=nines)
     headline = 6 if nines == _ASKED_NINES else 0

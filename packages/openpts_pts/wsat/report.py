@@ -63,7 +63,7 @@ _ZONES: Final[tuple[Measure[SaturationZones], ...]] = (
         "plateau_to_end_zone_ratio",
         "{name}, FOB plateau / end zone",
         "ratio",
-        lambda zones: zones.ratio,
+        lambda zones: zones.ratio if zones.plateau_minutes else cells.missing(pages.NO_PLATEAU),
         decimals=2,
         absent=_END_ZONE_MISSING,
         on_cover=False,

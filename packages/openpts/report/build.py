@@ -102,7 +102,8 @@ def _drive(manifest: Manifest) -> Iterator[str]:
 def _cache_text(manifests: Sequence[Manifest]) -> str:
     """Of a drive whose volatile write cache was switched off for its class: users have it otherwise."""
     switched_off = any(
-        one.conditions.drive_class is DriveClass.ENTERPRISE
+        one.conditions.of_specification
+        and one.conditions.drive_class is DriveClass.ENTERPRISE
         and any(cache.is_off for cache in one.write_caches)
         and procedure_of(one.conditions.test).caches_of_client
         for one in manifests

@@ -8,6 +8,7 @@ from openpts.record.health import HealthRecord, ReadingPoint
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
+from openpts.vocabulary.drive_class import CACHE_DISABLED
 from openpts.vocabulary.facts import HealthReading, TargetKind
 from openpts.vocabulary.stimulus import DataCheck, ReducibleData
 from openpts_pages.model import Page, Report, Verdict
@@ -50,7 +51,7 @@ def test_no_red_line_measures_by_the_specification() -> None:
 def test_a_report_with_a_test_of_the_specification_has_its_format() -> None:
     report = build_combined((made_up_run("iops"), made_up_run("fill")), DATE)
     assert report.footer.startswith("Format of SNIA SSS PTS 2.0.1; not certified by SNIA")
-    assert report.subtitle.endswith(" - PTS-E 2.0.1 / enterprise class")
+    assert report.subtitle.endswith(f" - PTS-E 2.0.1 / enterprise class; {CACHE_DISABLED}")
 
 
 def with_errors(run: Run) -> Run:

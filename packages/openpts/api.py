@@ -33,7 +33,7 @@ class OpenRun(Run, frozen=True, dict=True):
         return cls(*astuple(run))
 
     def key_values(self) -> dict[str, list[Any]]:
-        """Its key values as a table, as ``frame`` has tables: a list for each column, all of one length."""
+        """Key values as a table, as ``frame`` has tables: a list for each column, all of one length."""
         found = [one for one in measures(self) if one.is_key]
         names = ("key", "label", "value", "unit", "better", "expanded_uncertainty", "note", "state")
         return {name: [getattr(one, name) for one in found] for name in names}

@@ -19,6 +19,7 @@ _BY_PYTHON: Final = ("openpts", "openpts.__main__")
 _USED_ELSEWHERE: Final = {
     "RULES_AT_THE_DOOR": "the table of docs/safety.md",
     "RunsFigures": "docs/outputs.schema.json",
+    "_repr_html_": "notebooks",
     "action_stop": "textual: what a key does",
     "log_message": "http.server",
     "main_loop": "uvicorn",

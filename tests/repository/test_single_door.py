@@ -68,6 +68,7 @@ WRITES_TO_DESCRIPTORS = {
     "openpts/runner/telemetry.py": "the last sample of the host",
 }
 WRITES_FILES_BY_NAME = {
+    "openpts/cli/options.py": "no file: the text of a page of help",
     "openpts/cli/standard_streams.py": "the null device, in place of a closed stream",
     "openpts/run_folder_files.py": "a file that it has just made",
     "openpts/journal.py": "its own entries",

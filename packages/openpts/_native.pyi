@@ -424,6 +424,9 @@ class Preset:
     model: Final[str]
     """What kind of model: ``page-mapped``, ``log-block`` or ``oracle``."""
 
+    class_name: Final[str | None]
+    """The class of the specification that such a drive is of; None where the file has none."""
+
     capacity_bytes: Final[int]
     """Size of the nominal drive, where the user names none."""
 

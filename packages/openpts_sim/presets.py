@@ -30,8 +30,6 @@ SHIPPED: Final = "shipped"
 _SUFFIX: Final = ".toml"
 # The shipped ones have some ten thousand bytes; a device as a preset has no end.
 _MOST_BYTES: Final = 1_000_000
-# Of what a preset says only this is not the simulator's: a test's settings follow from it.
-_CLASS: Final = re.compile(r"(?m)^class = \"(\w+)\"$")
 # what any page-mapped preset may be given beside what it has: it takes few values, all of them its own
 _PLACEMENT: Final = ("page_mapped", "placement")
 
@@ -39,38 +37,26 @@ _PLACEMENT: Final = ("page_mapped", "placement")
 class Preset(_native.Preset):
     """A simulated drive as its file describes it.
 
-    ``drive_class`` is the class of the specification that such a drive is of, None where the file has none.
-    ``written`` is the file. ``label`` is its name, and distinguishes a shipped preset from an edited copy
-    that kept the name; ``place`` is the path of a user's own file, or ``shipped``.
+    ``label`` is its name, and distinguishes a shipped preset from an edited copy that kept the name;
+    ``place`` is the path of a user's own file, or ``shipped``.
     """
 
-    drive_class: DriveClass | None
     label: str
     place: str
-    written: str
 
     def __new__(cls, text: str, place: str = SHIPPED) -> Self:
         """Raises ValueError with the line or the name of what makes no sense."""
-        head = text.partition("\n[")[0]
-        found = _CLASS.search(head)
-        if found and found[1] not in set(DriveClass):
-            raise ValueError(f"class is {found[1]!r}: use one of {', '.join(DriveClass)}")
-        # an empty line in its place keeps the numbers of the others
-        preset = super().__new__(cls, _CLASS.sub("", head) + text[len(head) :])
+        preset = super().__new__(cls, text)
         for name, line in (("name", preset.name), ("summary", preset.summary)):
             if not line or not line.isprintable():
                 raise ValueError(f"{name} is {line!r}, which is not one line of text")
         preset.label, preset.place = preset.name, place
-        preset.drive_class, preset.written = DriveClass(found[1]) if found else None, text
         return preset
 
-    def as_written(self) -> dict[str, Any]:
-        """All values, tables and keys in the order of the file."""
-        written = super().as_written()
-        if self.drive_class is None:
-            return written
-        order = tomllib.loads(self.written)
-        return {name: written.get(name, self.drive_class.value) for name in order}
+    @property
+    def drive_class(self) -> DriveClass | None:
+        """The class of the specification that such a drive is of; None where the file has none."""
+        return None if self.class_name is None else DriveClass(self.class_name)
 
 
 def shipped_presets() -> tuple[Preset, ...]:

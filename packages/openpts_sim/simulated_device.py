@@ -112,7 +112,7 @@ class SimulatedDevice(Struct, frozen=True):
     @property
     def inputs(self) -> Mapping[str, bytes]:
         """File of the preset, unless the preset ships with openpts."""
-        return {} if self.preset.place == SHIPPED else {"preset.toml": self.preset.written.encode()}
+        return {} if self.preset.place == SHIPPED else {"preset.toml": self.preset.text.encode()}
 
     def identity(self) -> Facts:
         return {

@@ -179,7 +179,7 @@ def show(
         raise UsageError("--toml and --json are two forms of the same thing: give one of them")
     loaded = load_preset(preset)
     if toml:
-        click.echo(loaded.written, nl=not loaded.written.endswith("\n"))
+        click.echo(loaded.text, nl=not loaded.text.endswith("\n"))
     elif as_json:
         print_document(PresetList(presets=(ShownPreset.of(loaded, loaded.as_written()),)))
     else:

@@ -1,6 +1,6 @@
 //! Presets of simulated drives, and the shape that a drive of one would have.
 
-use openpts_sim::{Preset, PresetError, Shape};
+use openpts_sim::{DriveClass, Preset, PresetError, Shape};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -55,6 +55,11 @@ impl PyPreset {
         } else {
             "oracle"
         }
+    }
+
+    #[getter]
+    fn class_name(&self) -> Option<&'static str> {
+        self.preset.class.map(DriveClass::name)
     }
 
     #[getter]

@@ -50,7 +50,7 @@ def test_what_a_shipped_preset_assumes_is_what_it_has(preset) -> None:
 @pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
 def test_a_preset_is_read_as_it_is_written(preset) -> None:
     """By Python's own reader, tables and keys in the order of the file."""
-    written = tomllib.loads(preset.written)
+    written = tomllib.loads(preset.text)
     assert json.dumps(preset.as_written()) == json.dumps(written)
     assert preset.figures() == written.get("figures", [])
     assert preset.assumed == written.get("assumed", [])
@@ -70,7 +70,7 @@ def test_a_users_own_file_is_read_by_its_path(tmp_path) -> None:
     assert preset.model == "oracle"
     assert preset.sector_bytes == 512
     assert preset.place == str(tmp_path / "mine.toml")
-    assert preset.written == SMALLEST
+    assert preset.text == SMALLEST
 
 
 def test_an_unknown_name_lists_all_that_ship() -> None:
@@ -142,8 +142,8 @@ def test_a_name_is_printable_and_a_capacity_above_0(tmp_path, golden) -> None:
 def test_an_edited_copy_does_not_pass_for_the_preset_that_ships(tmp_path) -> None:
     shipped = load_preset("client-qlc")
     assert shipped.label == "client-qlc"
-    assert own(tmp_path, shipped.written).label == "client-qlc"
-    assert own(tmp_path, shipped.written + "\n# faster\n").label == "client-qlc as edited in mine.toml"
+    assert own(tmp_path, shipped.text).label == "client-qlc"
+    assert own(tmp_path, shipped.text + "\n# faster\n").label == "client-qlc as edited in mine.toml"
 
 
 def test_other_values_by_their_names_are_what_an_edited_file_has() -> None:
@@ -155,7 +155,7 @@ def test_other_values_by_their_names_are_what_an_edited_file_has() -> None:
     oracle["page_mapped"]["mapping"]["physical_per_user"] = 1.2
     oracle["sector_bytes"] = 4096
     assert changed.as_written() == oracle
-    assert tomllib.loads(changed.written) == oracle
+    assert tomllib.loads(changed.text) == oracle
     assert changed.place != SHIPPED
     assert changed.label == "client-qlc with page_mapped.mapping.physical_per_user = 1.2, sector_bytes = 4096"
 

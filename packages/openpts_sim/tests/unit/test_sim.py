@@ -76,7 +76,7 @@ def test_a_unit_is_the_end_of_a_name(name, unit) -> None:
 def test_the_file_itself_can_be_copied_and_edited(tmp_path) -> None:
     for preset in shipped_presets():
         printed = said("show", preset.name, "--toml")
-        assert printed == preset.written
+        assert printed == preset.text
     (tmp_path / "mine.toml").write_text(printed)
     assert said("show", str(tmp_path / "mine.toml")) == said("show", "tlc")
 

@@ -46,7 +46,7 @@ def test_a_capacity_that_makes_no_drive_is_refused_with_one_that_does() -> None:
     ],
 )
 def test_parameters_that_make_no_sense_are_told_with_their_place(tmp_path, old, new, golden) -> None:
-    text = load_preset("client-qlc").written
+    text = load_preset("client-qlc").text
     assert old in text
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))
     with pytest.raises(UsageError) as refused:
@@ -55,6 +55,6 @@ def test_parameters_that_make_no_sense_are_told_with_their_place(tmp_path, old, 
 
 
 def test_the_record_names_an_edited_copy_as_one(tmp_path) -> None:
-    (tmp_path / "mine.toml").write_text(load_preset("client-qlc").written + "\n# faster\n")
+    (tmp_path / "mine.toml").write_text(load_preset("client-qlc").text + "\n# faster\n")
     simulation = device(f"sim:{tmp_path}/mine.toml?capacity=16GB").drive.simulation
     assert simulation.preset == "client-qlc as edited in mine.toml"

@@ -35,6 +35,8 @@ pub struct Preset {
     pub name: String,
     /// What it stands for, in a line.
     pub summary: String,
+    /// The class of the specification that such a drive is of; it bears on a test's settings alone.
+    pub class: Option<DriveClass>,
     /// Capacity if the user names none.
     pub capacity_bytes: u64,
     /// Logical block.
@@ -61,6 +63,26 @@ pub struct Preset {
     /// Published figures that the model is held against; what they say is for tests to read.
     #[serde(default)]
     pub figures: Vec<Table>,
+}
+
+/// A class of the specification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DriveClass {
+    /// PTS-E.
+    Enterprise,
+    /// PTS-C.
+    Client,
+}
+
+impl DriveClass {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Enterprise => "enterprise",
+            Self::Client => "client",
+        }
+    }
 }
 
 const fn sector_512() -> u32 {

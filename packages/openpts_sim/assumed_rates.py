@@ -73,4 +73,4 @@ def _latencies_ns(preset: Preset) -> tuple[int, ...]:
     slow_us, program_us = 2 * fixed_us + 3 * nand["read_us"], nand["program_us"]
     waits = (0.85 * program_us, 1.1 * program_us + slow_us)
     least_us, most_us = (fixed_us, slow_us) if parts["write_buffer"]["cache"] == "protected" else waits
-    return tuple(round(one * NS_PER_US) for one in (fixed_us, least_us, slow_us, most_us))
+    return tuple(max(1, round(one * NS_PER_US)) for one in (fixed_us, least_us, slow_us, most_us))

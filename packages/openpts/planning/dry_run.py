@@ -109,7 +109,7 @@ class AssumedDrive(Struct, frozen=True):
             write_iops, write_bytes_per_s = bursts / size_bytes, bursts
         device_s = reads * max(1 / self.read_iops, size_bytes / self.read_bytes_per_s)
         device_s += (1 - reads) * max(1 / write_iops, size_bytes / write_bytes_per_s)
-        return min(1 / device_s, answered_per_s)
+        return min(1 / device_s, answered_per_s) if device_s else answered_per_s
 
 
 BEHIND_CACHE: Final = 10

@@ -42,7 +42,7 @@ def test_a_full_disk_pauses_the_run_until_there_is_room(
         subject.until("the run pauses")
         time.sleep(PAUSE_S)
         filling.unlink()
-        subject.until("the run goes on")
+        subject.until("the run continues")
         errors = subject.ended()
     assert subject.process.returncode == 0, errors
     stored = read_run(disk / "r1")
@@ -88,7 +88,7 @@ def test_a_record_that_can_be_written_again_goes_on(
             time.sleep(PAUSE_S)
         finally:
             run("chattr", "-i", *files)
-        subject.until("the run goes on")
+        subject.until("the run continues")
         errors = subject.ended()
     assert subject.process.returncode == 0, errors
     assert len(read_run(ext4 / "r1").phase(Phase.ROUND)) == 2 * ROUNDS

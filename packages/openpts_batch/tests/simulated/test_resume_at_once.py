@@ -100,8 +100,8 @@ def test_where_nothing_has_begun_the_operator_is_told_to_begin(tmp_path: Path, l
     error, _ = invoke("resume", folder)
     assert isinstance(error, RecordError)
     assert str(error) == (
-        f"can't resume {folder}: it was cut off before its record began, and nothing was done to a drive; "
-        "remove the folder, and start again with the command that made it"
+        f"can't resume {folder}: it was cut off before its record began, and nothing was done to a drive. "
+        "Remove the folder, and start again with the command that made it"
     )
 
 

@@ -240,7 +240,7 @@ def test_a_ramp_counts_for_nothing(file: Path, open_engine: Open) -> None:
     (sample,) = ended(open_engine(file), Step.of(stimulus(qd=4), BRIEF, ramp_ns=400_000_000))
     assert 300_000_000 <= sample.elapsed_ns < 20_000_000_000
     outstanding = sample.ios * (sample.mean_latency_ns or 0) / sample.elapsed_ns
-    assert outstanding <= 4 * 1.05
+    assert outstanding <= 4 * 1.5  # with those of the ramp it would be more than twice as many
 
 
 def test_think_time_lies_between_completion_and_the_next_io(file: Path, open_engine: Open) -> None:

@@ -192,8 +192,8 @@ def test_a_data_pattern_can_be_made_again_from_what_is_told_of_it(data, told) ->
         ("iops", "All of them, in the same five Rounds.", "access C"),
         ("tp", "Writes decide", "access C"),
         ("hir", "access C is logged every 5 s", "Writes decide"),
-        ("xsr", "95 % of segment 1's average", "best linear fit"),
-        ("cbw", "Four standard errors", "95 % of segment 1's average"),
+        ("xsr", "95 % of segment 1's last hour", "best linear fit"),
+        ("cbw", "Four standard errors", "95 % of segment 1's last hour"),
         ("dirth", "the lowest TOIO", "Four standard errors"),
     ],
 )

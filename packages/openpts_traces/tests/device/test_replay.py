@@ -111,8 +111,8 @@ def test_traces_are_replayed_at_once_from_the_command_line(tmp_path: Path, golde
     first, second = ended.json["passes"]
     assert first["issued"] == _IOS
     assert second["issued"] >= _IOS
-    assert first["execution_seconds"] >= (_IOS - 1) * 100e-6
-    assert second["execution_seconds"] >= (_IOS - 1) * 50e-6
+    assert first["execution_seconds"] >= 0.9 * _IOS * 100e-6
+    assert second["execution_seconds"] >= 0.9 * _IOS * 50e-6
     assert openpts("report", "run", *FIGURES, cwd=tmp_path).exit_code == 0
     assert openpts("verify", "run", cwd=tmp_path).exit_code == 0
     wrong = openpts("run", "replay", "first.iolog", "file:./x", "--also", "second.iolog?size=1", cwd=tmp_path)

@@ -231,7 +231,7 @@ def test_a_file_on_an_overlay_whose_layers_are_out_of_sight(
         lambda: check(target, roots),
         open_target(target, Consent(overwrite_file=True), roots).__enter__,
     ):
-        with pytest.raises(RefusedError, match=r"refused \[overlay\].*remove the file"):
+        with pytest.raises(RefusedError, match=r"refused \[overlay\].*Remove the file"):
             ask()
     overlaid.unlink()
     with open_target(target, Consent(), roots) as opened:

@@ -151,7 +151,7 @@ def test_the_lines_of_a_pause(bench, monkeypatch) -> None:
         f"{reason}; the run pauses before the next steps until it can: "
         "free space or make it writable, or stop the run",
         f"paused for 2.00 s, {reason}",
-        "the record is written again: the run goes on after 5.00 s",
+        "the record is written again: the run continues after 5.00 s",
     ]
     assert (progress.iops_now, progress.bytes_per_s_now) == (0, 0)
 

@@ -7,10 +7,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from msgspec.structs import replace
 
-from openpts.cli.main import cli
 from openpts.errors import RecordError
 from openpts.record.database import last_step
 from openpts.record.health import TelemetryPoint
@@ -19,6 +17,7 @@ from openpts.record.schema import PAGE_BYTES
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts_compare.record_check import check_record
 from openpts_web.documents import page_of_folder
+from tests.support.openpts_process import openpts
 from tests.support.processes import in_process
 from tests.support.record_parts import DEVIATION, manifest, round_place, sample
 
@@ -113,8 +112,8 @@ def _told(reader: Callable[[], object]) -> str:
 
 
 def _typed(*words: str | Path) -> str:
-    ended = CliRunner().invoke(cli, [str(word) for word in words])
-    return f"{ended.output}{ended.exception or ''}"
+    ended = openpts(*map(str, words), cwd=Path(words[-1]).parent)
+    return f"{ended.stdout}{ended.stderr}"
 
 
 @pytest.mark.full_matrix(most=4)

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from conftest import mixed, sample_of
+from tests.support.processes import die, in_process
 from tests.support.seconds import Seconds
 
 ROWS, COLUMNS = ("a", "b", "c", "d"), range(6)
@@ -94,3 +95,9 @@ def test_a_run_ends_with_the_seconds_of_packages_and_what_took_long_without_a_re
         "71.5 s 3 tests all",
         "6.0 s packages/openpts_io/tests/unit/test_a.py::test_two",
     ]
+
+
+def test_a_process_of_a_test_that_dies_is_named_by_its_exit_code() -> None:
+    assert in_process(lambda: 6 * 7) == 42
+    with pytest.raises(ChildProcessError, match="ended with -9 "):
+        in_process(die)

@@ -37,15 +37,18 @@ def of_session(session: int) -> list[str]:
 
 
 def in_process(function: Callable[[], Any]) -> Any:
-    """What ``function`` returns in a process that is gone then, its locks as well."""
+    """What ``function`` returns in a process that is gone then, its locks as well.
+
+    Raises ChildProcessError with its exit code, negative for a signal, where it ended without an answer; what
+    it raised is in the streams of the test.
+    """
     context = get_context("fork")
     ours, theirs = context.Pipe()
     process = context.Process(target=lambda: theirs.send(function()))
     process.start()
     theirs.close()  # or else its end would not be seen
     try:
-        assert ours.poll(_TIMEOUT_S)
-        return ours.recv()
+        return _received(process, ours)
     finally:
         _end(process, ours)
 
@@ -96,14 +99,22 @@ def living(function: Callable[[Callable[[], None]], None]) -> Iterator[Living]:
     process.start()
     theirs.close()
     try:
-        assert ours.poll(_TIMEOUT_S)
-        assert ours.recv() == "there"
+        assert _received(process, ours) == "there"
         assert process.pid is not None
         yield Living(process.pid, ours, process.join)
     finally:
         with suppress(BrokenPipeError):  # it is gone
             ours.send("end")
         _end(process, ours)
+
+
+def _received(process: ForkProcess, ours: Connection) -> Any:
+    assert ours.poll(_TIMEOUT_S), f"no answer within {_TIMEOUT_S} s"
+    try:
+        return ours.recv()
+    except EOFError:
+        process.join(_TIMEOUT_S)
+        raise ChildProcessError(f"it ended with {process.exitcode} and gave no answer") from None
 
 
 def _end(process: ForkProcess, ours: Connection) -> None:

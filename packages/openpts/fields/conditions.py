@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.errors import UsageError
 from openpts.fields import readers
-from openpts.fields.field import SECONDS, SWITCH, Field, ValueType, number
+from openpts.fields.field import SECONDS, SECONDS_OR_NONE, SWITCH, Field, ValueType, number
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import Phase, StepPlace
+from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import ActiveRange, DataPattern, RandomData, Segments, Stimulus
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload, condition_text
@@ -330,3 +331,41 @@ class ExtendedConditions(Conditions, frozen=True, kw_only=True):
     """What these tests have in common: no specification to deviate from."""
 
     of_specification: ClassVar[bool] = False
+
+
+class RestingConditions(ExtendedConditions, frozen=True, kw_only=True):
+    """Of tests that measure several things one after the other: before each, the drive may be left alone.
+
+    That is until it has come to rest, but no longer than ``settle_ns``; 0 is not at all.
+    """
+
+    settle_ns: Annotated[
+        int,
+        Field(
+            "Idle before each measurement, at most",
+            "Before each trace or benchmark, leave the drive alone until it has come to rest, but no longer; "
+            "0 is not at all.",
+            SECONDS_OR_NONE,
+            text=lambda settle_ns: (
+                f"at rest before each, within {settle_ns / 1e9:g} s" if settle_ns else "no rest before each"
+            ),
+        ),
+    ] = 0
+
+    # SOL-DEV-04
+    @property
+    def settling(self) -> SettlingRule | None:
+        """How it is seen that the drive has come to rest; None without such a rest."""
+        return SettlingRule.within(self.settle_ns, self.minute_ns) if self.settle_ns else None
+
+    @property
+    def rests(self) -> tuple[str, ...]:
+        """What the drive is left alone before: rests are numbered from 1."""
+        raise NotImplementedError
+
+    def step_counts(self) -> StepCounts:
+        """A probe and a look each minute until the drive has come to rest."""
+        yield from super().step_counts()
+        if self.settle_ns:
+            looks = 2 * len(self.rests) * -(-self.settle_ns // self.minute_ns)
+            yield ("step_seconds", "settle_seconds"), looks

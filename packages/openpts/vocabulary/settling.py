@@ -1,5 +1,7 @@
 """When a drive that is left alone counts as having come to rest."""
 
+from typing import Self
+
 from msgspec import Struct
 
 from openpts.units import KIB, MB, NS_PER_S
@@ -28,3 +30,14 @@ class SettlingRule(Struct, frozen=True, kw_only=True):
     nand_within_bytes_per_s: float = MB
     least_ns: int = 10 * _MINUTE_NS
     longest_ns: int = 60 * _MINUTE_NS
+
+    @classmethod
+    def within(cls, longest_ns: int, look_ns: int) -> Self:
+        """The rule with looks that are so far apart, and times in proportion."""
+        standard = cls()
+        return cls(
+            look_ns=look_ns,
+            probe_ns=min(standard.probe_ns, look_ns),
+            least_ns=min(longest_ns, standard.least_ns * look_ns // standard.look_ns),
+            longest_ns=longest_ns,
+        )

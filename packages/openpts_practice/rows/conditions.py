@@ -13,7 +13,7 @@ from openpts.analysis.run_comparison import RSE_LIMIT_PCT, SetRule
 from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.fields import usual
-from openpts.fields.conditions import Contradictions, ExtendedConditions, Listed, at_time_scale
+from openpts.fields.conditions import Contradictions, Listed, RestingConditions, at_time_scale
 from openpts.fields.field import AMOUNT, SECONDS, Field, ValueType, count, listed
 from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
@@ -186,7 +186,7 @@ BENCHMARKS_FIELD: Final = Field(
 )
 
 
-class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
+class ProfileTestConditions(RestingConditions, frozen=True, kw_only=True):
     """What tests have in common that measure rows of benchmarks.
 
     No pass or warm-up of a row lasts longer than ``longest_pass_ns``, no pause longer than

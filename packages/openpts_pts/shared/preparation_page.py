@@ -1,12 +1,15 @@
 """The purge and preconditioning report, and the gaps without I/O (PTS 7.3.1, 7.3.2)."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import fsum
 from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.settling import Settling, look_of
+from openpts.analysis.settling import judge as judge_rest
 from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
+from openpts.fields.conditions import RestingConditions
 from openpts.procedures.kit.content import Sections
 from openpts.procedures.kit.header import (
     Rows,
@@ -26,6 +29,7 @@ from openpts.units import GB, MB, format_capacity, format_duration, format_gap, 
 from openpts.vocabulary.facts import Fact, PurgeReport
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.sample import Phase, StepState
+from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import data_text
 from openpts_pages import cells
@@ -285,6 +289,8 @@ def largest_gap(run: Run) -> str:
     )
 
 
+_MOST_COLUMNS: Final = 4
+"""More cycles than this are rows of the table of purges, not columns."""
 BAR: Final = "Methodology Report (not part of SNIA PTS)"
 NO_STEADY_STATE: Final = "N/A"
 
@@ -336,8 +342,63 @@ def state_page(run: Run, title: str, cycles: Sequence[str] = ()) -> Page:
     """Of each of the named cycles: purge, write cache, the preconditioning, and the longest gap."""
     page_id = f"{run.manifest.conditions.test}-preparation"
     gap = items_table(f"{page_id}-gap", "Time without I/O", [("Largest gap between steps", largest_gap(run))])
-    tables = (purges_table(run, page_id, cycles), *conditioning_tables(run, page_id), gap)
+    tables = (
+        purges_table(run, page_id, cycles),
+        *conditioning_tables(run, page_id),
+        *_rests(run, page_id),
+        gap,
+    )
     return Page(page_id, title, (*purge_verdicts(run, cycles), *tables), mandatory=True)
+
+
+# SOL-DEV-04
+def _rests(run: Run, page_id: str) -> Iterator[Block]:
+    """How long the drive was left alone before each measurement, and whether it came to rest."""
+    conditions = run.manifest.conditions
+    rule = conditions.settling if isinstance(conditions, RestingConditions) else None
+    if rule is None or not isinstance(conditions, RestingConditions):
+        return
+    found = [
+        (name, *rest)
+        for number, name in enumerate(conditions.rests, start=1)
+        if (rest := _rest(run, number, rule)) is not None
+    ]
+    if restless := [name for name, _, verdict in found if not verdict.settled]:
+        yield Verdict(f"The drive had NOT settled before {'; '.join(restless)}.", "fail")
+    yield rows_table(
+        f"{page_id}-rests",
+        "Left alone until settled",
+        "Before:<2.4 | Idle | Settled:<4",
+        (
+            (
+                name,
+                format_duration(idle_ns),
+                cells.words(f"yes: the last {rule.looks} looks agree", tone="pass")
+                if verdict.settled
+                else cells.words(f"NO: {verdict.restless}", tone="fail"),
+            )
+            for name, idle_ns, verdict in found
+        ),
+    )
+
+
+def _rest(run: Run, number: int, rule: SettlingRule) -> tuple[int, Settling] | None:
+    """The idle time with that number and the judgement after it; None if there was none."""
+    samples = [step.sample for step in run.phase(Phase.REST, number=number)]
+    if not samples:
+        return None
+    # the log is read before the first look as well
+    readings = [
+        one.reading
+        for one in run.health
+        if (one.phase, one.number) == (Phase.REST, number) and (one.t_ns or 0) > samples[0].started_ns
+    ]
+    idle_ns, looks = 0, []
+    # idle time and a look in turns; what was cut short has no reading
+    for idle, probe, reading in zip(samples[::2], samples[1::2], readings, strict=False):
+        idle_ns += idle.elapsed_ns
+        looks.append(look_of(idle_ns, probe, reading))
+    return idle_ns, judge_rest(looks, rule)
 
 
 def purge_verdicts(run: Run, names: Sequence[str]) -> tuple[Verdict, ...]:
@@ -345,6 +406,9 @@ def purge_verdicts(run: Run, names: Sequence[str]) -> tuple[Verdict, ...]:
     if run.cycle_count < 2:
         return (purge_verdict(run),)
     verdicts = [purge_verdict(run, cycle) for cycle in range(1, run.cycle_count + 1)]
+    if len(verdicts) > _MOST_COLUMNS and all(verdict.tone == "pass" for verdict in verdicts):
+        method = run.manifest.purges[0].method
+        return (Verdict(f"Purge run before each of {len(verdicts)} cycles ({method}), each proven.", "pass"),)
     return tuple(
         Verdict(f"{names[at] if at < len(names) else f'Cycle {at + 1}'}: {verdict.text}", verdict.tone)
         for at, verdict in enumerate(verdicts)
@@ -358,6 +422,8 @@ def purges_table(run: Run, page_id: str, names: Sequence[str] = ()) -> Table:
         return purge_table(run, page_id)
     of_cycles = [{row.head.text: row.cells[0] for row in table.rows} for table in tables]
     items = dict.fromkeys(item for of_cycle in of_cycles for item in of_cycle)
+    if len(tables) > _MOST_COLUMNS:
+        return _purge_rows(tables[0], names, of_cycles, tuple(items))
     return replace(
         tables[0],
         columns=tuple(
@@ -368,6 +434,28 @@ def purges_table(run: Run, page_id: str, names: Sequence[str] = ()) -> Table:
             Row(Cell(item), tuple(of_cycle.get(item, cells.missing("no purge")) for of_cycle in of_cycles))
             for item in items
         ),
+    )
+
+
+def _purge_rows(
+    first: Table, names: Sequence[str], of_cycles: Sequence[Mapping[str, Cell]], items: Sequence[str]
+) -> Table:
+    """Many cycles down the page with the method of each; what else was alike for all is in the note."""
+    missing = cells.missing("no purge")
+    alike = {item for item in items[1:] if len({of.get(item, missing).text for of in of_cycles}) == 1}
+    shown = [item for item in items if item not in alike]
+    return replace(
+        first,
+        columns=tuple(Column(item, align="left") for item in shown),
+        rows=tuple(
+            Row(
+                Cell(names[at] if at < len(names) else f"Cycle {at + 1}"),
+                tuple(of.get(item, missing) for item in shown),
+            )
+            for at, of in enumerate(of_cycles)
+        ),
+        note="Alike for all: "
+        + "; ".join(f"{item}: {of_cycles[0].get(item, missing).text}" for item in items if item in alike),
     )
 
 

@@ -13,7 +13,7 @@ from openpts.analysis.ratio import MOST_RUNS
 from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
-from openpts.fields.conditions import Contradictions, ExtendedConditions
+from openpts.fields.conditions import Contradictions, RestingConditions
 from openpts.fields.field import AMOUNT, DEPTH, SECONDS, SIZE, SWITCH, Field, ValueType, count, listed, one_of
 from openpts.fields.parsing import amount_bytes, number, pair
 from openpts.fields.readers import size_text
@@ -152,7 +152,7 @@ def _idle_text(longest_ns: int | None) -> str:
     return "idle times as traced" if longest_ns is None else f"idle times cut to {duration_text(longest_ns)}"
 
 
-class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="replay"):
+class ReplayConditions(RestingConditions, frozen=True, kw_only=True, tag_field="test", tag="replay"):
     """``passes`` of the I/Os of ``trace``, which go where ``mapping`` has them, at ``speed``.
 
     Or each of the set ``traces`` by itself: ``passes`` warm passes after a cold one, as often as ``idle`` and
@@ -401,6 +401,11 @@ class ReplayConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field=
         """All of a set that may have a score, in their order; a trace may have no background of its own."""
         pairs = ((trace, load) for trace in self.traces for load in self.loads)
         return (ScoredTrace(number, *pair) for number, pair in enumerate(pairs, start=1))
+
+    @property
+    def rests(self) -> tuple[str, ...]:
+        """Before the first pass of each trace."""
+        return tuple(map(str, self.cases())) or (", ".join(trace.name for trace in self.together),)
 
     def part_name(self, place: StepPlace) -> str | None:
         """The trace of a set with its load and its idle times."""

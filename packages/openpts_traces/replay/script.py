@@ -7,9 +7,11 @@ Clause
 Steps
     A purge, the user capacity written so often in sequence, all that the trace touches written once in blocks
     of 128 KiB, and passes of the trace, each from its first I/O; several traces begin at the same moment.
-    Of a set, for each trace, alone and with background, and for each handling of idle times: all that it
-    touches written once, a cold pass, and three warm ones without a pause. Two passes at a time are added
-    until their scores lie close together, by the discipline of the Solidigm guide, sections 4.1 and 4.2.
+    Of a set, for each trace, alone and with background, and for each handling of idle times: a purge, so that
+    no trace finds what another left; all that it touches written once, a cold pass, and three warm ones
+    without a pause. On request the drive is left alone before the first pass until it has come to rest. Two
+    passes at a time are added until their scores lie close together, by the discipline of the Solidigm guide,
+    sections 4.1 and 4.2.
 Pass rule
     None: a replay is judged by how true it was to the trace. A score of a set whose passes never lie close
     together is discarded.
@@ -23,6 +25,7 @@ Reported
 
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from itertools import count
 from typing import Final
 
 from msgspec import UNSET
@@ -31,6 +34,7 @@ from msgspec.structs import astuple, replace
 from openpts.errors import UsageError
 from openpts.fields.conditions import ExtendedConditions
 from openpts.procedures.kit.ledger import Standard
+from openpts.procedures.shared.settling import rest
 from openpts.trace_schedules import Prepared, SchedulePlan, ZoneMapping, filling, prepared
 from openpts.units import KIB, MIB, NS_PER_MS
 from openpts.vocabulary.replay import Conflicts, Replay, ReplayMode
@@ -145,13 +149,12 @@ def supported_on(conditions: ReplayConditions, sector_bytes: int) -> ReplayCondi
 
 def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
     """Preparation, then the trace again and again."""
+    if conditions.trace is None:
+        yield from _set(conditions, user_capacity_bytes)
+        return
     if not conditions.read_only:
         yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    if conditions.trace is None:
-        yield from _set(conditions, user_capacity_bytes)
-        yield CycleFinished(Outcome(None, 0))
-        return
     # Equal plans are one schedule: passes differ where each is moved on.
     passes = [
         tuple(_schedules(conditions, number * conditions.shift_bytes, user_capacity_bytes))
@@ -163,6 +166,7 @@ def script(conditions: ReplayConditions, user_capacity_bytes: int) -> Script:
         raise UsageError(f"cannot replay {names}: --placement-handle applies to writes, and there are none")
     if not conditions.read_only and (steps := _preparation(conditions, found, user_capacity_bytes)):
         yield Apply(Phase.CONDITIONING, 1, steps)
+    yield from rest(conditions, 1)
     for number, schedules in enumerate(passes, start=1):
         yield Apply(Phase.LOAD, number, (_pass(conditions, schedules),), most=conditions.passes)
     yield CycleFinished(Outcome(None, conditions.passes))
@@ -261,18 +265,22 @@ def _merged(ranges: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
 
 # RWA-20: each case finds the same preparation
 def _set(conditions: ReplayConditions, user_capacity_bytes: int) -> ScriptPart[None]:
-    """Case by case, each on what it touches, written once before."""
+    """Case by case, each from a purge on: what another trace left is in no score."""
     before = in_sequence(conditions, conditions.precondition_passes, user_capacity_bytes)
-    if before:
-        yield Apply(Phase.CONDITIONING, 1, before)
+    conditionings = count(1)
     cases = list(conditions.cases())
     for case in cases:
         parts = _schedules_of_case(case, conditions, user_capacity_bytes)
         if parts is None:
             continue
         ranges = [one for part in parts for one in part.touched_ranges]
+        yield Purge()
+        yield SetWriteCache(conditions.write_cache_enabled)
+        if before:
+            yield Apply(Phase.CONDITIONING, next(conditionings), before)
         fill = written_once(conditions, ranges, user_capacity_bytes, conditions.sector_bytes)
-        yield Apply(Phase.CONDITIONING, case.number + bool(before), fill)
+        yield Apply(Phase.CONDITIONING, next(conditionings), fill)
+        yield from rest(conditions, case.number)
         names = (case.trace.name, f"{case.trace.name}: background")
         streams = tuple(
             replayed(name, part, conditions, conditions.sector_bytes)
@@ -281,6 +289,7 @@ def _set(conditions: ReplayConditions, user_capacity_bytes: int) -> ScriptPart[N
         yield from _passes(
             conditions, Apply(Phase.LOAD, case.number, (Step(streams, STREAMS_END),), len(cases))
         )
+        yield CycleFinished(Outcome(None, 0), str(case))
 
 
 def _schedules_of_case(

@@ -163,7 +163,9 @@ class SetReport(Struct, frozen=True):
 
     def pages(self) -> tuple[Page, ...]:
         """In their order."""
-        prepared = state_page(self.run, "Purge and Preparation")
+        prepared = state_page(
+            self.run, "Purge and Preparation", [cycle.title for cycle in self.run.manifest.cycles]
+        )
         if not self.results.scored:
             return (prepared, nothing_page("score-overall", "openpts Trace Score", "no trace was scored"))
         return prepared, self.overall(), self.spread(), self.times(), self.fidelity(), self.traces()

@@ -10,7 +10,8 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from openpts.analysis.settling import IdleObservation, Settling, judge, look_of
-from openpts.vocabulary.requests import Apply, ReadHealth, ScriptPart, health_in, samples_in
+from openpts.fields.conditions import RestingConditions
+from openpts.vocabulary.requests import Apply, ReadHealth, Script, ScriptPart, health_in, samples_in
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step
@@ -51,6 +52,12 @@ def settle(
         verdict = judge(looks, rule)
         report(looks[-1], verdict)
     return SettlingCourse(tuple(looks), verdict)
+
+
+def rest(conditions: RestingConditions, number: int) -> Script:
+    """Leave the drive alone before the measurement with that number, where the conditions ask for it."""
+    if (rule := conditions.settling) is not None:
+        yield from settle(rule, conditions.active_range, number)
 
 
 def probe_step(rule: SettlingRule, active_range: ActiveRange) -> Step:

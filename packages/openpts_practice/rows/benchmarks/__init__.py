@@ -4,11 +4,9 @@ from collections.abc import Collection
 from typing import Annotated, Final
 
 from openpts.fields import usual
-from openpts.fields.conditions import Contradictions, StepCounts
-from openpts.fields.field import SECONDS_OR_NONE, Field
+from openpts.fields.conditions import Contradictions
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.sample import Phase
-from openpts.vocabulary.settling import SettlingRule
 from openpts_practice.rows import ProfileRow
 from openpts_practice.rows.conditions import ROW_PARAMETERS, PreconditionedConditions
 
@@ -16,11 +14,7 @@ from openpts_practice.rows.conditions import ROW_PARAMETERS, PreconditionedCondi
 class BenchmarksConditions(
     PreconditionedConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
 ):
-    """The rows of benchmarks on a drive in one state; without preconditioning it was only purged.
-
-    Before the first row of each benchmark the drive is left alone until it has come to rest, but no longer
-    than ``settle_ns``; 0 is not at all.
-    """
+    """The rows of benchmarks on a drive in one state; without preconditioning it was only purged."""
 
     parameters = (
         "benchmarks",
@@ -38,40 +32,17 @@ class BenchmarksConditions(
             help="Times the user capacity written in sequence before; 0 leaves the drive as purged."
         ),
     ]
-    settle_ns: Annotated[
-        int,
-        Field(
-            "Idle before each benchmark, at most",
-            "Before each benchmark, leave the drive alone until it has come to rest, but no longer; 0 is not "
-            "at all.",
-            SECONDS_OR_NONE,
-        ),
-    ] = 0
 
-    # SOL-DEV-04
     @property
-    def settling(self) -> SettlingRule | None:
-        """How it is seen that the drive has come to rest."""
-        if not self.settle_ns:
-            return None
-        standard = SettlingRule()
-        return SettlingRule(
-            look_ns=self.minute_ns,
-            probe_ns=min(standard.probe_ns, self.minute_ns),
-            least_ns=min(self.settle_ns, standard.least_ns * self.minute_ns // standard.look_ns),
-            longest_ns=self.settle_ns,
-        )
+    def rests(self) -> tuple[str, ...]:
+        """Before the rows of each benchmark."""
+        return tuple(one.title for one in self.benchmarks)
 
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Free places are between what was written."""
         yield from super().contradictions(given)
         if self.leave_free is not None and not self.precondition_passes:
             yield ("leave_free",), "nothing is written around the free space; give precondition_passes too"
-
-    def step_counts(self) -> StepCounts:
-        """A probe and a look each minute until the drive has come to rest."""
-        looks = 2 * len(self.benchmarks) * -(-self.settle_ns // self.minute_ns)
-        yield ("step_seconds", "settle_seconds"), looks
 
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Benchmark and row of a profile part: rows are numbered through from 1."""

@@ -9,14 +9,11 @@ from typing import Any, Final
 
 from msgspec import Struct, structs
 
-from openpts.analysis.settling import judge, look_of
 from openpts.procedures.kit.content import ReportContent, repeat_figures
 from openpts.procedures.kit.header import Rows, active_range_amount_text
 from openpts.record.reader import Run
-from openpts.units import format_duration
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.sample import Phase, Sample
-from openpts.vocabulary.settling import SettlingRule
+from openpts.vocabulary.sample import Sample
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import PlotName, category_axis, page, values_of
@@ -244,8 +241,7 @@ class BenchmarksReport(Struct, frozen=True):
         times = times_table("benchmarks-times", self.run, parts)
         yield structs.replace(prepared, blocks=(*prepared.blocks, times))
         for one in self.measured:
-            rested = settling_verdicts(self.run, one.number, self.conditions.settling)
-            yield one.shown((*rested, *self._unwritten(one.rows)))
+            yield one.shown(tuple(self._unwritten(one.rows)))
             yield from one.definition(self.run.manifest.target)
 
     def _unwritten(self, rows: Iterable[MeasuredRow]) -> Iterator[Verdict]:
@@ -300,27 +296,3 @@ def report(run: Run) -> ReportContent:
         sections=methodology(run, "Benchmark Profiles", found.test_rows(), found.pages),
         figures=found.figures,
     )
-
-
-# SOL-DEV-04
-def settling_verdicts(run: Run, number: int, rule: SettlingRule | None) -> tuple[Verdict, ...]:
-    """A sentence on the idle time with that number; none without a rule, or if there was none."""
-    samples = [step.sample for step in run.phase(Phase.REST, number=number)]
-    if rule is None or not samples:
-        return ()
-    # the log is read before the first look as well
-    readings = [
-        one.reading
-        for one in run.health
-        if (one.phase, one.number) == (Phase.REST, number) and (one.t_ns or 0) > samples[0].started_ns
-    ]
-    idle_ns, looks = 0, []
-    # idle time and a look in turns; what was cut short has no reading
-    for idle, probe, reading in zip(samples[::2], samples[1::2], readings, strict=False):
-        idle_ns += idle.elapsed_ns
-        looks.append(look_of(idle_ns, probe, reading))
-    verdict = judge(looks, rule)
-    waited = f"Idle for {format_duration(idle_ns)} before the first row"
-    if verdict.settled:
-        return (Verdict(f"{waited}: the drive had settled, its last {rule.looks} looks agree."),)
-    return (Verdict(f"{waited}, and NOT settled: {verdict.restless}.", "fail"),)

@@ -21,7 +21,7 @@ from itertools import count
 from typing import Final
 
 from openpts.procedures.kit.ledger import Standard
-from openpts.procedures.shared.settling import settle
+from openpts.procedures.shared.settling import rest
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.sample import Phase
 from openpts_practice.rows.benchmarks import BenchmarksConditions
@@ -53,8 +53,7 @@ def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script
     for place, benchmark in enumerate(conditions.benchmarks, start=1):
         if file := file_steps(benchmark, conditions, user_capacity_bytes):
             yield Apply(Phase.CONDITIONING, next(conditionings), file)
-        if (rule := conditions.settling) is not None:
-            yield from settle(rule, conditions.active_range, place)
+        yield from rest(conditions, place)
         first = conditions.places(benchmark).start + 1
         apply = Apply(Phase.PROFILE, first, (), most, repeatable=True)
         yield from apply_rows(benchmark, conditions, user_capacity_bytes, apply)

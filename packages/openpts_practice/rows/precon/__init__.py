@@ -174,6 +174,11 @@ class PreconConditions(PreconditionedConditions, frozen=True, kw_only=True, tag_
             case _:
                 return super().part_name(place)
 
+    @property
+    def rests(self) -> tuple[str, ...]:
+        """Before the rows of each benchmark, in each state."""
+        return tuple(f"{situation}, {one.title}" for situation in self.situations for one in self.benchmarks)
+
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Random writes have one range; the data of a state comes from one place."""
         yield from super().contradictions(given)

@@ -14,7 +14,8 @@ Steps
     before the others, benchmark by benchmark. A row that comes after one of those others is preceded by a
     pass of the state's conditioning; a fresh drive can't be had back that way, and what was written before
     each row is reported. Where space is left free, test files are written in it, in each state. With
-    entropies, all of it for each of them.
+    entropies, all of it for each of them. On request the drive is left alone before the rows of each
+    benchmark.
 Pass rule
     None. Steady state by definition 2.1.24.
 Reported
@@ -31,6 +32,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.procedures.kit.ledger import RECOMMENDED_QD, RECOMMENDED_TC, Standard
+from openpts.procedures.shared.settling import rest
 from openpts.units import NS_PER_S
 from openpts.vocabulary.requests import (
     Apply,
@@ -209,8 +211,10 @@ class _Cycle(Struct):
     def measure(self) -> Script:
         """Benchmark by benchmark, the rows in the state's order; their numbers are those of any order."""
         position = 0
-        for benchmark in self.conditions.benchmarks:
+        before = self.conditions.situations.index(self.situation) * len(self.conditions.benchmarks)
+        for number, benchmark in enumerate(self.conditions.benchmarks, start=before + 1):
             yield from self.lay_file(benchmark)
+            yield from rest(self.conditions, number)
             for place in sequence_of(benchmark.rows, self.situation.state):
                 yield from self.restore()
                 row = benchmark.rows[place]
@@ -222,8 +226,8 @@ class _Cycle(Struct):
                     share_pct=self.conditions.file_share_pct,
                 )
                 at = self.conditions.places(benchmark)[place]
-                number = self.conditions.row_number(self.situation, at)
-                apply = Apply(Phase.PROFILE, number, steps, self.most)
+                row_number = self.conditions.row_number(self.situation, at)
+                apply = Apply(Phase.PROFILE, row_number, steps, self.most)
                 yield from apply_row(row, self.conditions, apply)
                 self.disturbed = self.disturbed or _disturbs(row, self.situation.state)
                 position += 1

@@ -151,6 +151,11 @@ class SustainedConditions(
         ),
     ] = ()
 
+    @property
+    def rests(self) -> tuple[str, ...]:
+        """Before the rows of each benchmark, in both runs."""
+        return tuple(f"Run #{run}, {one.title}" for run in (1, 2) for one in self.benchmarks)
+
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Run and row of a profile part: run #1 has the first half of the numbers."""
         run, place = divmod(number - 1, len(self.rows))

@@ -7,7 +7,8 @@ Source
 Steps
     Purge; run #1: the test file and the rows of a benchmark, unless another is chosen the figures of data
     sheets; RND 4 KiB 0/100 over the whole range until 4 x user capacity is written or 72 hours have passed;
-    run #2: the same as run #1, at once.
+    run #2: the same as run #1, at once; on request, the drive
+    is left alone before the rows of each benchmark, in both runs.
 Pass rule
     None. Sustained performance is run #2 / run #1, in per cent.
 Reported
@@ -17,6 +18,7 @@ Reported
 from typing import Final
 
 from openpts.procedures.kit.ledger import RECOMMENDED_TC, Standard
+from openpts.procedures.shared.settling import rest
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.requests import (
     Apply,
@@ -79,6 +81,7 @@ def _figures(conditions: SustainedConditions, run: int, user_capacity_bytes: int
     for file_number, benchmark in enumerate(conditions.benchmarks, start=(run - 1) * file_count + 1):
         if file := file_steps(benchmark, conditions, user_capacity_bytes):
             yield Apply(Phase.CONDITIONING, file_number, file)
+        yield from rest(conditions, file_number)
         first = (run - 1) * row_count + conditions.places(benchmark).start + 1
         apply = Apply(Phase.PROFILE, first, (), 2 * row_count)
         yield from apply_rows(benchmark, conditions, user_capacity_bytes, apply)

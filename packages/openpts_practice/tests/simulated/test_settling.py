@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.settling import IdleObservation
 from openpts.engine.options import Demand, NativeOptions
-from openpts.fields.conditions import Conditions
+from openpts.fields.conditions import Conditions, RestingConditions
+from openpts.parameters.overrides import Overrides, conditions_of
+from openpts.planning.dry_run import AssumedDrive, Ending, dry_run
+from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.settling import SettlingCourse, settle
 from openpts.record.reader import Run
 from openpts.report.build import build_report
@@ -22,7 +26,7 @@ from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Step
 from openpts.vocabulary.workload import simple_workload
-from openpts_pages.model import Verdict
+from openpts_pages.model import Table
 from openpts_practice.rows.benchmarks import BenchmarksConditions
 from tests.support.transcript import Golden
 from tests.support.whole_tests import run_whole
@@ -113,11 +117,29 @@ def test_a_benchmark_can_be_left_alone_before_its_first_row(rested: Run) -> None
 @pytest.mark.proves("SOL-DEV-04")
 def test_its_report_says_what_the_idle_time_did(rested: Run, golden: Golden) -> None:
     report = build_report(rested, default_date(rested))
-    texts = [
-        block.text
-        for section in report.sections
-        for page in section.pages
-        for block in page.blocks
-        if isinstance(block, Verdict)
+    blocks = [block for section in report.sections for page in section.pages for block in page.blocks]
+    (table,) = [
+        block for block in blocks if isinstance(block, Table) and block.title.startswith("Left alone")
     ]
-    assert [text for text in texts if text.startswith("Idle")] == golden
+    assert [[row.head.text, *(cell.text for cell in row.cells)] for row in table.rows] == golden
+
+
+@pytest.mark.proves("SOL-DEV-04")
+@pytest.mark.parametrize(
+    ("test", "options"),
+    [
+        ("sustained", {"benchmarks": ["short", "data-sheet"]}),
+        ("precon", {"benchmarks": ["short", "data-sheet"]}),
+        ("replay", {"traces": ["boot", "like:office"], "idle": ["full"], "background": "none"}),
+    ],
+)
+def test_every_measurement_has_a_rest_of_its_own(test: str, options: dict[str, Any]) -> None:
+    procedure, size_bytes = PROCEDURES[test], 128 * 10**9
+    standard = procedure.standard_conditions(DriveClass.CLIENT, 1)
+    values = {**options, "settle_seconds": 1200}
+    conditions = conditions_of(Overrides(values, {name: name for name in values}), standard)
+    assert isinstance(conditions, RestingConditions)
+    drive = AssumedDrive(write_bytes_per_s=400e6, write_iops=20_000)
+    plan = dry_run(procedure.script(conditions, size_bytes), size_bytes, drive, Ending.SHORTEST)
+    numbers = [one.apply.number for one in plan if one.apply.phase is Phase.REST]
+    assert sorted(set(numbers)) == list(range(1, len(conditions.rests) + 1))

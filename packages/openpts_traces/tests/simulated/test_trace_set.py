@@ -24,7 +24,7 @@ from openpts.vocabulary.sample import Phase
 from openpts_compare.compare.build import build_comparison
 from openpts_compare.compare.contenders import NamedRun, compare_runs
 from openpts_traces.replay import ReplayConditions
-from openpts_traces.replay.traces import Background, Idle, TraceFile
+from openpts_traces.replay.traces import TRACES, Background, Idle, TraceFile
 from tests.support.oracle_presets import write_oracle
 from tests.support.page_transcript import transcript_of
 from tests.support.small_recipe import BACKGROUND_WRITES, FOREGROUND, write_recipe
@@ -205,6 +205,28 @@ def test_at_depth_1_a_drive_half_as_fast_scores_half(tmp_path: Path) -> None:
         pooled(tmp_path, f"at-{rate}", trace, ios_per_s=rate)["pooled"] for rate in (20_000, 10_000)
     )
     assert slow == pytest.approx(fast / 2)
+
+
+def test_no_trace_finds_what_another_one_left(tmp_path: Path) -> None:
+    """In any order, and alone: a small drive with a cache that each of these traces fills."""
+    traces = TRACES.read("--traces", ["like:office", "boot"])
+
+    def scores(name: str, *chosen: TraceFile) -> dict[str, float]:
+        run = scored(
+            tmp_path,
+            *chosen,
+            name=name,
+            target="sim:client-qlc?capacity=8GB",
+            idle=(Idle(None),),
+            background=None,
+            passes=1,
+            until_rse_pct=0.0,
+        )
+        return {one["trace"]: one["warm"]["median"] for one in summarize(run)["scores"]}
+
+    first = scores("first", *traces)
+    assert scores("second", *reversed(traces)) == pytest.approx(first, rel=0.02)
+    assert scores("alone", traces[1]) == pytest.approx({"boot": first["boot"]}, rel=0.02)
 
 
 def test_equal_seeds_are_equal_to_the_bit(tmp_path: Path) -> None:

@@ -19,8 +19,10 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.sources import default_date
+from openpts.units import KIB, MIB
 from tests.support.openpts_command import COMMAND
 from tests.support.openpts_process import Ended, openpts
+from tests.support.processes import until
 from tests.support.transcript import Golden
 
 pytestmark = pytest.mark.needs("prlimit", "files")
@@ -125,9 +127,9 @@ def test_an_error_before_the_cut_is_the_drives(tmp_path: Path) -> None:
     run += ["--range", "4MiB", "--load-seconds", "20", "--cut-command", "true", "--no-report"]
     run += ["--tc", "2", "--qd", "2"]
     with subprocess.Popen(run, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        deadline_s = time.monotonic() + 30
-        while not (tmp_path / "run" / "run.db").exists() and time.monotonic() < deadline_s:
-            time.sleep(0.05)
+        drive = tmp_path / "drive"
+        last = slice(4 * MIB - KIB, 4 * MIB)
+        until(lambda: drive.exists() and any(drive.read_bytes()[last]), "the range is filled")
         time.sleep(1.0)
         subprocess.run(["prlimit", "--pid", str(process.pid), "--fsize=1048576:"], check=True)
         time.sleep(1.0)

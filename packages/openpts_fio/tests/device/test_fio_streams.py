@@ -117,8 +117,9 @@ def test_streams_with_rates_do_as_much_as_was_asked_for(drive: Path, name: str) 
             sums_to_the_whole(sample)
             for stream, of_stream in zip(RATED.streams, sample.streams, strict=True):
                 assert of_stream.ended_by == "duration"
-                figures = (of_stream.ios, of_stream.bytes)
-                if figures == pytest.approx((RATED_IOS[stream.name], RATED_BYTES[stream.name]), rel=0.01):
+                # bytes of drawn sizes vary by chance: 1.2 % is one standard deviation of the mix
+                as_asked = of_stream.ios == pytest.approx(RATED_IOS[stream.name], rel=0.02)
+                if as_asked and of_stream.bytes == pytest.approx(RATED_BYTES[stream.name], rel=0.06):
                     off.discard(stream.name)
             if not off:
                 break

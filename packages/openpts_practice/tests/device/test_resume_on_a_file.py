@@ -132,7 +132,8 @@ def test_it_begins_again_from_the_purge_and_keeps_what_was_measured(tmp_path: Pa
     states = _states(run.folder)
     assert states[: len(cut.steps)] == ["repeated"] * len(cut.steps)
     assert set(states[len(cut.steps) :]) == {"complete"}
-    assert run.ledger == cut.ledger
+    asked, kept = ([entry for entry in of.ledger if not entry.steps] for of in (cut, run))
+    assert kept == asked  # what steps add depends on how busy the machine is
     (started,) = (event for event in heard if isinstance(event, RunStarted))
     assert started.resumes_at == "the purge of cycle 1: 0 steps are kept"
     _assert_one_clock(run)

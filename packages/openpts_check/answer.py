@@ -321,7 +321,7 @@ def answer_of(run: Run) -> CheckAnswer:
             for one in purpose.shown
         ),
         sure=(
-            *_sure(run, figures, conditions, around_it),
+            *_sure(run, purpose, figures, conditions, around_it),
             *(f"can't say: {one.figure.absent}" for one in every if one.is_left_out),
         ),
         advice=tuple(dict.fromkeys((*failing, *_to_find_out(unknown, around_it)))) or (_DONE,),
@@ -386,18 +386,24 @@ def _answered(
 
 
 def _sure(
-    run: Run, figures: Sequence[JudgedFigure], conditions: CheckConditions, around_it: Circumstances
+    run: Run,
+    purpose: CheckPurpose,
+    figures: Sequence[JudgedFigure],
+    conditions: CheckConditions,
+    around_it: Circumstances,
 ) -> Iterator[str]:
     """How far the answer can be trusted, most important first."""
     if run.manifest.state is not RunState.COMPLETE:
         yield f"the run did not come to its end ({run.manifest.state})"
     spreads = [(one.spread_pct, one.figure.label) for one in figures if one.spread_pct is not None]
-    times = f"{conditions.repeats} repeats of {format_duration(conditions.minute_ns)} a load"
+    times = f"{conditions.repeats} repeats"
+    if purpose.timed_loads:
+        times += f" of {format_duration(conditions.minute_ns)} a load"
     if spreads:
         widest, label = max(spreads)
         yield f"{times}; they differ by {widest:.0f} % at the most ({label})"
     else:
-        yield f"{times}; they do not differ"
+        yield f"{times}; they do not differ" if any(one.values for one in figures) else times
     yield from around_it.sentences
     if "virtio" in fact_text(run.manifest.dut, "interface", ""):
         yield "the disk is a virtual one: memory of the machine below may have answered for it"

@@ -68,7 +68,7 @@ class Place(Struct, frozen=True):
         """The size of the file. Raises NoVerdictError where there is too little space for an answer."""
         size_bytes = min(requested_bytes, self.room_bytes)
         size_bytes -= size_bytes % MIB
-        if size_bytes < least_bytes:
+        if size_bytes < least_bytes - least_bytes % MIB:
             raise NoVerdictError(
                 f"can't say: {self.disk} has {self.space}, where a file may have "
                 f"{format_capacity(self.room_bytes)}, and it needs {format_capacity(least_bytes)}: "

@@ -139,16 +139,26 @@ class CheckPurpose(Struct, frozen=True):
     mistakes: tuple[str, ...] = ()
     heats: bool = False
 
+    @property
+    def timed_loads(self) -> int:
+        """How many loads of each repeat last as long as asked; the others end by what they have done."""
+        loads = self.loads(Asked(ActiveRange(), self.size_bytes, 0))
+        return sum(load.stop is None and not load.once for load in loads)
 
-_LISTED: Final = ("commit", "stream", "record", "kv", "desktop", "build")
+
+_LISTED: Final = ("commit", "stream", "record", "kv", "desktop", "build", "kv-cache", "checkpoint")
 """The order of openpts' own: metadata have none."""
 _ALSO: Final = {
     **dict.fromkeys(("etcd", "postgres", "mysql"), "commit"),
     "boot": "build",
-    "llm": "stream",
+    **dict.fromkeys(("llm", "model"), "stream"),
     "video": "record",
+    **dict.fromkeys(("inference", "vllm", "lmcache"), "kv-cache"),
+    "training": "checkpoint",
 }
 """What a purpose is called, too."""
+_SEVERAL: Final = {"ai": "stream (weights), kv-cache or checkpoint"}
+"""What means several of them."""
 
 
 def purpose_names() -> tuple[str, ...]:
@@ -165,7 +175,8 @@ def purpose_named(name: str, beside: tuple[str, ...] = ()) -> CheckPurpose:
     offer = offers(Kind.PURPOSE).get(_ALSO.get(name, name))
     if offer is None:
         known = (*purpose_names(), *beside)
-        meant = did_you_mean(name, (*known, *_ALSO))
+        several = _SEVERAL.get(name.lower())
+        meant = f"did you mean {several}?" if several else did_you_mean(name, (*known, *_ALSO))
         there = f"{meant} There" if meant else "there"
         raise UsageError(f"no purpose is called {name!r}: {there} are {', '.join(known)}")
     found: CheckPurpose = load(offer)

@@ -6,9 +6,10 @@ from typing import Self
 from msgspec import Struct
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
-from openpts.units import NS_PER_MS, S_PER_YEAR, per_second
+from openpts.units import NS_PER_MS, NS_PER_S, S_PER_YEAR, per_second
 from openpts.vocabulary.facts import HealthReading
 from openpts.vocabulary.sample import Measured, OperationSample, Sample
+from openpts_check.purpose import PublishedBound, PurposeFigure, Seen
 from openpts_work.counters import write_amplification
 
 
@@ -48,6 +49,11 @@ def rate(samples: Sequence[Sample], unit_bytes: int) -> float | None:
     """Bytes moved per second over all these steps, in so many bytes; None without a step."""
     elapsed_ns = sum(one.elapsed_ns for one in samples)
     return per_second(sum(one.bytes for one in samples), elapsed_ns) / unit_bytes if elapsed_ns else None
+
+
+def elapsed_s(samples: Sequence[Sample]) -> float | None:
+    """The mean duration of these steps; None without one."""
+    return sum(one.elapsed_ns for one in samples) / len(samples) / NS_PER_S if samples else None
 
 
 def seconds_of(samples: Sequence[Sample], unit_bytes: int) -> list[float]:
@@ -124,3 +130,24 @@ class Endurance(Struct, frozen=True):
     def years_at(self, bytes_per_s: float) -> float | None:
         """Until the drive says 100 % at a rate of the host's writes, day and night; None at a rate of 0."""
         return self.left_bytes / bytes_per_s / S_PER_YEAR if bytes_per_s else None
+
+
+def life_left(written_bytes_per_s: float, remedy: str) -> PurposeFigure:
+    """Years until the drive is worn out by that load, day and night, by what its log says of its life."""
+
+    def years(seen: Seen) -> float | None:
+        endurance = Endurance.of(seen.before, seen.after)
+        return endurance.years_at(written_bytes_per_s) if endurance else None
+
+    return PurposeFigure(
+        key="years",
+        label="Life left at this rate of writes",
+        unit="years",
+        of=years,
+        bound=PublishedBound(5, "openpts, the usual warranty", is_least=True),
+        remedy=remedy,
+        decimals=2,
+        absent="about its life: the drive's log tells of no wear yet, or of none at all",
+        needs_repeats=False,
+        is_optional=True,
+    )

@@ -70,7 +70,10 @@ def _test_rows(run: Run, answer: CheckAnswer) -> Rows:
         ("Loads", ", ".join(loads) or "none completed"),
         ("Part that is used", format_capacity(conditions.size_bytes)),
         ("Repeats", f"{conditions.repeats}"),
-        ("Duration", f"{format_duration(conditions.minute_ns)} a load"),
+        (
+            "Duration",
+            f"{format_duration(conditions.minute_ns)} a load" if purpose.timed_loads else "until done",
+        ),
         ("Heat", format_duration(conditions.heat_ns) if conditions.heat_ns else "not asked"),
         ("Answer", answer.word),
         ("Steady State", NO_STEADY_STATE),

@@ -26,7 +26,7 @@ from openpts.vocabulary.facts import People
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.purge import NONE, Consent
 from openpts.vocabulary.sample import Phase
-from openpts.vocabulary.stimulus import ActiveRange, planned_length_ns
+from openpts.vocabulary.stimulus import ActiveRange, ByteAmount, planned_length_ns
 from openpts_check.answer import WORDS, CheckAnswer, answer_of
 from openpts_check.check import PROCEDURE
 from openpts_check.check.script import asked_of
@@ -168,6 +168,8 @@ def check(  # long: its parameters are the options
     if minutes is not None and minutes > _LONGEST_MINUTES:
         raise UsageError(f"--minutes {minutes:g}: only --for {_ENDURANCE} takes more than {_LONGEST_MINUTES}")
     purpose = purpose_named(purpose_name, (_ENDURANCE,))
+    if minutes is not None and not purpose.timed_loads:
+        raise UsageError(f"--minutes: {purpose.name} ends when its file is written and read: give --size")
     if heated is not None and not purpose.heats:
         raise UsageError(f"--heated: {purpose.name} does not ask what heat does")
     size_bytes = place.size_bytes(size or purpose.size_bytes, purpose.least_bytes)
@@ -204,8 +206,7 @@ def _choices(
     """What the options choose of the test's parameters."""
     load_s = purpose.load_s
     if minutes is not None:
-        loads = purpose.loads(Asked(ActiveRange(), size_bytes, 0))
-        load_s = minutes * 60 / (repeats * sum(not load.once for load in loads))
+        load_s = minutes * 60 / (repeats * purpose.timed_loads)
     given = {
         "purpose": purpose.name,
         "size": f"{size_bytes // MIB}MiB",
@@ -241,12 +242,17 @@ def _announced(purpose: CheckPurpose, place: "Place", size_bytes: int, choices: 
 
 
 def _length_text(purpose: CheckPurpose, asked: Asked, repeats: int) -> str:
-    """How long all loads take together: ``54 s``."""
-    length_ns = sum(
-        (planned_length_ns(load.stop) if load.stop else None) or asked.load_ns
-        for load in purpose.loads(asked)
-        for _ in range(1 if load.once else repeats)
-    )
+    """How long all loads take together, bytes at 1 GB/s: ``54 s``."""
+    length_ns = 0
+    for load in purpose.loads(asked):
+        match load.stop:
+            case None:
+                each_ns = asked.load_ns
+            case ByteAmount(amount_bytes):
+                each_ns = amount_bytes
+            case stop:
+                each_ns = planned_length_ns(stop) or 0
+        length_ns += each_ns * (1 if load.once else repeats)
     seconds = round(length_ns / NS_PER_S)
     return f"{seconds} s" if seconds < 120 else f"{round(seconds / 60)} min"
 
@@ -300,11 +306,11 @@ def _printed(run: Run, documents: tuple[str, ...], *, as_json: bool) -> int:
 def _list_purposes(target: str, room_bytes: int) -> None:
     for name in purpose_names():
         purpose = purpose_named(name)
-        asked = Asked(ActiveRange(), purpose.size_bytes, round(purpose.load_s * NS_PER_S))
-        length = _length_text(purpose, asked, purpose.repeats)
-        size = format_capacity(min(purpose.size_bytes, room_bytes))
-        click.echo(f"  {name:<9} {purpose.question}")
-        click.echo(f"  {'':<9} about {length}, a file of {size} at most")
-    click.echo(f"  {_ENDURANCE:<9} How long will it last under a load of mine?")
-    click.echo(f"  {'':<9} about 1 min, or none with --like 50GB/day; nothing is written")
+        size_bytes = min(purpose.size_bytes, room_bytes)
+        asked = Asked(ActiveRange(), size_bytes, round(purpose.load_s * NS_PER_S))
+        length, size = _length_text(purpose, asked, purpose.repeats), format_capacity(size_bytes)
+        click.echo(f"  {name:<10} {purpose.question}")
+        click.echo(f"  {'':<10} about {length}, a file of {size} at most")
+    click.echo(f"  {_ENDURANCE:<10} How long will it last under a load of mine?")
+    click.echo(f"  {'':<10} about 1 min, or none with --like 50GB/day; nothing is written")
     click.echo(f"for example: openpts check {target} --for {purpose_names()[0]}")

@@ -8,13 +8,14 @@ from msgspec.structs import replace
 from openpts.units import GB, KIB, MIB
 from openpts.vocabulary.stimulus import AccessPattern, Poisson, Stimulus, Stream
 from openpts_check.purpose import Asked, CheckPurpose, Load, PublishedBound, PurposeFigure, Seen, Shown
-from openpts_check.seen import Endurance, percentile_ms, slower_pct
+from openpts_check.seen import life_left, percentile_ms, slower_pct
 
 _ACT: Final = "Aerospike ACT, normal load"
 # ACT at 1x: so many small reads and so many reads and writes of large blocks each second. It reads 1.5 KB, of
 # which drives read a page of 4 KiB.
 _READS_PER_S: Final = 2000
 _LARGE_PER_S: Final = 23.5
+_WRITTEN_BYTES_PER_S: Final = _LARGE_PER_S * 128 * KIB
 _LOAD: Final = "1x"
 _READS: Final = "reads"
 
@@ -35,12 +36,6 @@ def _slower(limit_ms: float) -> Callable[[Seen], float | None]:
 
 def _percentile(percentile: float) -> Callable[[Seen], float | None]:
     return lambda seen: percentile_ms(seen.of(_LOAD), _READS, "read", percentile)
-
-
-def _years(seen: Seen) -> float | None:
-    """At the rate of this load, day and night, by what the drive's log says of its life so far."""
-    endurance = Endurance.of(seen.before, seen.after)
-    return endurance.years_at(_LARGE_PER_S * 128 * KIB) if endurance else None
 
 
 PURPOSE: Final = CheckPurpose(
@@ -70,17 +65,9 @@ PURPOSE: Final = CheckPurpose(
             remedy="`openpts run qos` finds the highest load with the response times that you need",
             of_reads=True,
         ),
-        PurposeFigure(
-            key="years",
-            label="Life left at this rate of writes",
-            unit="years",
-            of=_years,
-            bound=PublishedBound(5, "openpts, the usual warranty", is_least=True),
-            remedy="`openpts check --for endurance` counts what your own load writes to the flash",
-            decimals=1,
-            absent="about its life: the drive's log tells of no wear yet, or of none at all",
-            needs_repeats=False,
-            is_optional=True,
+        life_left(
+            _WRITTEN_BYTES_PER_S,
+            "`openpts check --for endurance` counts what your own load writes to the flash",
         ),
     ),
     shown=(Shown("reads", "ms", tuple((f"{pct:g} %", _percentile(pct)) for pct in (50, 95, 99, 99.9))),),

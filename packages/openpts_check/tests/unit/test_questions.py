@@ -7,16 +7,17 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
+from scipy.optimize import minimize_scalar
 
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run, read_run
-from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.facts import Fact, HealthReading
 from openpts.vocabulary.limit import Judgement
 from openpts.vocabulary.sample import Phase
 from openpts_check.answer import JudgedFigure, answer_of
 from openpts_check.cli.check import check, screen_lines
-from openpts_check.purpose import BUFFERED_LOOP, DEVICE_READS, purpose_named, purpose_names
+from openpts_check.purpose import BUFFERED_LOOP, DEVICE_READS, Seen, purpose_named, purpose_names
 from openpts_compare.cli.verify import verify
 from tests.support.oracle_presets import write_oracle
 from tests.support.plugin_folders import installed
@@ -68,9 +69,12 @@ def test_a_camera_that_the_disk_cant_follow_waits(tmp_path) -> None:
     assert answer["next"] == [purpose_named("record").figures[2].remedy]
 
 
+SHORTENED = {"kv-cache": ("--minutes", "1", "--size", "2GB"), "checkpoint": ("--size", "1GB")}
+
+
 @pytest.mark.parametrize("purpose", purpose_names())
 def test_each_purpose_answers_of_a_drive_for_data_centers(tmp_path, purpose) -> None:
-    words = ("--for", purpose, "--minutes", "0.2", "--seed", "1")
+    words = ("--for", purpose, *SHORTENED.get(purpose, ("--minutes", "0.2")), "--seed", "1")
     answer, exit_code = asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
     assert exit_code == 0
     assert answer["answer"] == "pass"
@@ -100,6 +104,7 @@ def test_each_purpose_says_what_its_bounds_are_and_who_published_them(purpose) -
     [
         *((name, "commit") for name in ("etcd", "postgres", "mysql")),
         *(("boot", "build"), ("llm", "stream"), ("video", "record"), ("desktop", "desktop")),
+        *(("training", "checkpoint"), ("inference", "kv-cache")),
     ],
 )
 def test_a_spelling_of_a_purpose_is_that_purpose(spelling, purpose) -> None:
@@ -109,6 +114,10 @@ def test_a_spelling_of_a_purpose_is_that_purpose(spelling, purpose) -> None:
 def test_a_near_miss_is_suggested() -> None:
     with pytest.raises(UsageError, match=r"called 'postgress': did you mean postgres\? There are commit, "):
         purpose_named("postgress")
+    with pytest.raises(
+        UsageError, match=r"mean stream \(weights\), kv-cache or checkpoint\? There are commit, "
+    ):
+        purpose_named("AI")
 
 
 def test_without_a_directory_the_purposes_are_listed() -> None:
@@ -169,6 +178,56 @@ def test_heat_is_asked_for(tmp_path) -> None:
     words = ("--for", "stream", "--minutes", "0.2", "--repeats", "2", "--heated", "0.1", "--seed", "1")
     answer, _ = asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
     assert figure(answer, "after_heat")["value"] == pytest.approx(100, rel=0.05)
+
+
+def test_the_slowest_checkpoint_is_that_of_the_drives_script(tmp_path) -> None:
+    """I/Os of 1 MiB at so many a second: written, read, twice; flushes take no time, then a second."""
+    drive = f"sim:{write_oracle(tmp_path, [2000.0, 3000.0, 800.0, 2500.0])}?capacity=2GB"
+    words = ("--for", "checkpoint", "--size", "1GB", "--repeats", "2", "--seed", "1")
+    answer, exit_code = asked(drive, *words, cwd=tmp_path)
+    assert exit_code == LimitError.exit_code
+    assert figure(answer, "slowest_checkpoint")["value"] == pytest.approx(800 * 1024**2 / 1e9, rel=0.01)
+    assert figure(answer, "slowest_restore")["value"] == pytest.approx(2500 * 1024**2 / 1e9, rel=0.01)
+    run = read_run(tmp_path / "run")
+    late = [
+        replace(step, sample=replace(step.sample, elapsed_ns=10**9)) if step.sample.flush.ios else step
+        for step in run.steps
+    ]
+    written_bytes = 10**9 // 1024**2 * 1024**2
+    with_barrier = answer_of(replace(run, steps=late)).figures[0].value
+    assert with_barrier == pytest.approx(written_bytes / 1e9 / (written_bytes / 1024**2 / 800 + 1), rel=0.01)
+
+
+def test_the_bound_of_checkpoints_is_the_least_that_can_be_lost() -> None:
+    """Found by minimizing C of each interval plus half an interval of each failure, not by Young's formula."""
+    between_failures_s = 54 * 86_400 / 419
+    gb_per_s = purpose_named("checkpoint").figures[0].bound.value
+    checkpoint_s = 105 / 8 / gb_per_s
+    least = minimize_scalar(
+        lambda every_s: checkpoint_s / every_s + every_s / (2 * between_failures_s),
+        bounds=(1, between_failures_s),
+        method="bounded",
+    )
+    assert least.fun == pytest.approx(0.05, rel=0.01)
+
+
+def test_an_attention_cache_has_the_published_bytes(tmp_path) -> None:
+    """621 tokens of 131,072 bytes are written each second, and three times as many read."""
+    words = ("--for", "kv-cache", "--minutes", "5", "--repeats", "2", "--size", "2GB", "--seed", "1")
+    asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
+    served = [one.sample for one in read_run(tmp_path / "run").phase(Phase.PROFILE)][::2]
+    written, read = (sum(getattr(one, name).bytes for one in served) for name in ("write", "read"))
+    elapsed_s = sum(one.elapsed_ns for one in served) / 1e9
+    ios = sum(one.write.ios for one in served)
+    assert written / elapsed_s == pytest.approx(621 * 131_072, rel=3 / ios**0.5), "a Poisson process"
+    assert read / written == pytest.approx(3, rel=3 / ios**0.5)
+
+
+def test_life_is_what_the_log_leaves_at_the_rate_of_the_load() -> None:
+    """10 % gone after 60 TB leaves 540 TB: at 621 tokens a second 76.8 days."""
+    reading = HealthReading("log", {"host_write_bytes": 60e12, "percentage_used_pct": 10})
+    years = purpose_named("inference").figures[2].of(Seen({}, reading, reading))
+    assert years == pytest.approx(540e12 / (621 * 131_072) / 86_400 / 365.25, rel=1e-3)
 
 
 def test_the_screen(tmp_path, snapshot, monkeypatch) -> None:

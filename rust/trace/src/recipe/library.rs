@@ -19,6 +19,7 @@ pub static RECIPES: &[(&str, &str)] = &[
     ("backup", include_str!("../../recipes/backup.toml")),
     ("model-loading", include_str!("../../recipes/model-loading.toml")),
     ("model-checkpoint", include_str!("../../recipes/model-checkpoint.toml")),
+    ("vector-search", include_str!("../../recipes/vector-search.toml")),
 ];
 
 /// Before the name of a shipped recipe, in place of a file.

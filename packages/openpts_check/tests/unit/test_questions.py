@@ -199,7 +199,7 @@ def test_the_slowest_checkpoint_is_that_of_the_drives_script(tmp_path) -> None:
 
 
 def test_the_bound_of_checkpoints_is_the_least_that_can_be_lost() -> None:
-    """Found by minimizing C of each interval plus half an interval of each failure, not by Young's formula."""
+    """By minimizing the time for checkpoints plus half an interval lost at each failure."""
     between_failures_s = 54 * 86_400 / 419
     gb_per_s = purpose_named("checkpoint").figures[0].bound.value
     checkpoint_s = 105 / 8 / gb_per_s

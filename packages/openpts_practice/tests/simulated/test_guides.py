@@ -78,7 +78,7 @@ SOLIDIGM: Final = {"benchmarks-1": "peak", "benchmarks-2": "low", "benchmarks-3"
 def test_the_solidigm_guide(tmp_path: Path) -> None:
     page = Followed("Solidigm's guide", tmp_path)
     paper = page.page_table("Section 5.2")
-    for at, run in ((0, "p41-512gb"), (2, "p41-1tb")):
+    for at, run in ((0, "p41-512gb"), (2, "p41-1tb"), (4, "p41-2tb")):
         passes = page.rows(run, *(f"{id_}-definition-passes" for id_ in SOLIDIGM))
         assert set(passes) == {name.rsplit(" (", 1)[0] for name in paper}
         for name, cells in paper.items():
@@ -90,11 +90,12 @@ def test_the_solidigm_guide(tmp_path: Path) -> None:
             assert f"{measured:,.{decimals}f}" == written, f"{run} {name}"
             assert measured == pytest.approx(published, rel=0.1), f"{run} {name}"
             assert passes[row]["Passes"]["text"] == "3"
+    office = page.rows("p41-score", "score-spread")["like:office, alone, full"]["Median score"]["text"]
+    assert f"`like:office` scores {office} " in page.text
     box = page.rows("p41-512gb", "cover-purpose")
     assert box["BIOS setting"]["Declared"]["text"].startswith("C-states disabled (default: enabled)")
     *_, compared, conformance = page.printed.values()
-    assert "RSE (%)" in compared
-    assert "Median" in compared
+    assert "medians, in brackets x of client-qlc 512 GB" in compared
     assert "SOL-STAT-04" in conformance
 
 

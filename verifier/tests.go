@@ -256,7 +256,7 @@ func (r *run) wsatTest(l *Look) {
 }
 
 // zones of 10.1, by the rule that reports print: the plateau lasts while minutes are within 10 % of the mean of the
-// first five, or of the first one if those five differ by more, and on to the fall of the intervals about its end; a fall
+// first five, or of the first one if those five differ by more, up to the fall of the intervals about its end; a fall
 // within the first minute leaves none. The end zone begins with the first minute after it within 10 % of the mean of the
 // last 30 minutes, or of the last quarter. Fewer than ten minutes have none.
 func zones(l *Look, key string, all, parts []minute) {

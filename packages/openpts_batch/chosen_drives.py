@@ -371,7 +371,7 @@ def _judged(found: ChosenDrive, verdict: GuardVerdict, consent: Consent) -> Chos
     if refusals:
         return found.refused(f"no: {refusals[0].rule_id}", str(refusals[0]))
     if verdict.verdict is Safety.UNKNOWN:
-        return found.refused("can't tell", f"{found.name}: {verdict.reason}")
+        return found.refused("unknown", f"{found.name}: {verdict.reason}")
     return _as_written(replace(found, verdict="free"))
 
 

@@ -80,7 +80,7 @@ def _played(test: Procedure, run: Run, driver: Driver) -> Interruption:
     script = test.script(run.manifest.conditions, run.manifest.target.user_capacity_bytes)
     cut = cut_of(script, run, ResumePoint.PROGRAM, driver.recorded, "verify")
     if run.manifest.state is RunState.COMPLETE and (cut.next is not None or cut.steps != len(run.steps)):
-        further = f", but goes on with {cut.text}" if cut.next is not None else ""
+        further = f", but continues with {cut.text}" if cut.next is not None else ""
         raise RecordError(
             f"the record in {run.folder} contradicts itself: by what it measured its test does not end as "
             f"it did: {cut.steps:,} of its {len(run.steps):,} steps stand{further}"

@@ -37,7 +37,7 @@ def _sensors(roots: SystemRoots) -> Gauge:
             label = read_text(path.parent / f"{number}_label") or number.removeprefix("power")
             found[f"power_{name_word(chip)}_{name_word(label)}_w"] = path
     if not found:
-        return Gauge("power sensors", None, f"{folder}/hwmon*/power* is missing: no sensor tells power")
+        return Gauge("power sensors", None, f"{folder}/hwmon*/power* is missing: no sensor of power")
     names = tuple(found)
     return Gauge(
         "power sensors",

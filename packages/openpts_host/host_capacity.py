@@ -76,7 +76,7 @@ def _links(drives: Sequence[DrivenDrive]) -> Iterator[str]:
         if len(behind) == 1:
             yield f"{_labels(behind)}: the drive could move {_gb(needed)}, its way is {rate}"
         else:
-            need = f"{_of_each(behind)} would need {_gb(needed)}"
+            need = f"{_of_each(behind)} need {_gb(needed)}"
             yield f"{_labels(behind)} share {rate}: {need}{_others(link, behind)}"
 
 
@@ -93,9 +93,9 @@ def _processors(drives: Sequence[DrivenDrive], cpus: float, cpu_ns_per_io: float
     needed = ios_per_s * cpu_ns_per_io / NS_PER_S
     if needed > _ENOUGH_SHARE * cpus:
         yield (
-            f"{_count(drives)} with up to {ios_per_s:,.0f} I/Os of 4 KiB per s in all would need "
-            f"{needed:.1f} processors for the engine alone, at {cpu_ns_per_io:,.0f} ns per I/O as measured "
-            f"on this host, and at least as much for the kernel: {cpus:g} may be used"
+            f"{_count(drives)} with up to {ios_per_s:,.0f} 4-KiB I/Os/s in all need {needed:.1f} processors "
+            f"for the engine alone ({cpu_ns_per_io:,.0f} ns per I/O, measured on this host); the kernel "
+            f"needs at least as much: {cpus:g} may be used"
         )
 
 

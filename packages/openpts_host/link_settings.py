@@ -193,7 +193,7 @@ def _apst(device: BlockDevice) -> Fact:
         return Fact(_none(f"not of {device.kind}"), "only NVMe controllers have such states")
     text = read_text(path)
     if text is None:
-        return Fact(None, f"{path}: the controller has none, or the kernel does not tell")
+        return Fact(None, f"{path}: the controller has none, or the kernel does not report it")
     return Fact("off" if text == "0" else f"on, up to {text} us" if text.isdecimal() else text, str(path))
 
 

@@ -108,7 +108,9 @@ def memory_by_modules(roots: SystemRoots, why_not_measured: str = "") -> MemoryB
     """All modules together, each as if it had a channel of its own."""
     rate = memory_peak_bytes_per_s(roots)
     source = (
-        "the firmware does not tell, or only to root" if rate is None else "rates of all modules together"
+        "the firmware does not report it, or only to root"
+        if rate is None
+        else "rates of all modules together"
     )
     why = f"; not measured: {why_not_measured}" if why_not_measured else ""
     return MemoryBandwidth(rate, measured=False, source=source + why)

@@ -59,7 +59,7 @@ class Measured(Struct, frozen=True):
     is_key: bool = True
     on_cover: bool = True
     cover_label: str = ""
-    words: str = ""
+    explanation: str = ""
     headline: int = 0
 
     @property
@@ -135,10 +135,10 @@ class Measure(Generic[R_contra]):
 
     ``value`` gives it in ``1 / per`` of the unit, printed with ``decimals``, or the cell that the test's
     tables show; None or a cell without a value where it was not measured, for the reason ``absent`` or the
-    cell's note. ``{name}`` and ``{point}`` in labels and words are those of the subject. ``better`` is given
-    where the unit does not tell it. ``uncertainty`` is that which the samples show; what is known of the run
-    is added where a report is made. ``of_steady_state`` is False for what is measured before steady state by
-    design. The other fields are those of ``Measured``.
+    cell's note. ``{name}`` and ``{point}`` in labels and explanations are those of the subject. ``better`` is
+    given where the unit does not say it. ``uncertainty`` is that which the samples show; what is known of the
+    run is added where a report is made. ``of_steady_state`` is False for what is measured before steady state
+    by design. The other fields are those of ``Measured``.
     """
 
     key: str
@@ -158,7 +158,7 @@ class Measure(Generic[R_contra]):
     is_key: bool = True
     on_cover: bool = True
     cover_label: str = ""
-    words: str = ""
+    explanation: str = ""
     headline: int = 0
 
     def of(self, results: R_contra | None, subject: Subject = _WHOLE_RUN) -> Measured:
@@ -188,7 +188,7 @@ class Measure(Generic[R_contra]):
             is_key=self.is_key,
             on_cover=self.on_cover,
             cover_label=(self.cover_label or self.label).format_map(names),
-            words=self.words.format_map(names),
+            explanation=self.explanation.format_map(names),
             headline=self.headline,
         )
 

@@ -202,14 +202,14 @@ class Answer(msgspec.Struct, frozen=True, omit_defaults=True, tag="answer"):
     """The question of a test, and first key values as large figures.
 
     ``rows`` are places in the table of key values ``table_id``, whose first cells are label, value and unit;
-    ``words`` explains each label without terms of the specification, or is empty.
+    ``explanations`` has one of each label without terms of the specification, or is empty.
     ``of_several``: the head of a row, which names its test, belongs to the label.
     """
 
     question: str
     table_id: str
     rows: tuple[int, ...]
-    words: tuple[str, ...] = ()
+    explanations: tuple[str, ...] = ()
     of_several: bool = False
 
 

@@ -385,8 +385,8 @@ def _bursts(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
         Severity.WARN,
         "bursts",
         f"the write buffer of {format_capacity(shape.buffer_bytes)} is {100 * share:.0f} % of what a burst "
-        f"of {format_duration(min(lengths))} writes at scale {scale:,}, and lifts its figures by up to that; "
-        f"{100 * BUFFER_SHARE_OF_BURST:.0f} % is the limit: take a scale of {fitting:,} or less",
+        f"of {format_duration(min(lengths))} writes at scale {scale:,}: its figures are higher by up to "
+        f"that; {100 * BUFFER_SHARE_OF_BURST:.0f} % is the limit: take a scale of {fitting:,} or less",
     )
 
 

@@ -29,11 +29,11 @@ LEAST_NOISE: Final = 0.01
 _PENALTY: Final = 3.0
 
 RULE: Final = (
-    "Break points: the logarithms of the rates are cut into segments so that the sum of their distances from "
-    "the segments' medians plus 3 s ln n for each break is least (n points; s: their noise, the median "
-    f"difference of neighbors / √2, at least {100 * LEAST_NOISE:g} %). Segments have {SHORTEST} points at "
-    "least; a point within which the rate changes may be left out between two, for as much as a break; "
-    f"neighbors that differ by less than {LEAST_CHANGE_PCT:g} % are one."
+    "Break points: the logarithms of the rates are cut into segments of the least cost. The cost is the sum "
+    "of their distances from the segments' medians, plus 3 s ln n for each break (n points; s: their noise, "
+    f"the median difference of neighbors / √2, at least {100 * LEAST_NOISE:g} %). Segments have {SHORTEST} "
+    "points at least; a point within which the rate changes may be left out between two, for as much as a "
+    f"break; neighbors that differ by less than {LEAST_CHANGE_PCT:g} % are one."
 )
 
 

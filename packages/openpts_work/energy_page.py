@@ -207,7 +207,7 @@ class MediaWrites(Struct, frozen=True):
     @classmethod
     def of_run(cls, work: DriveWork) -> "MediaWrites":
         """All of a run."""
-        return cls("Whole run", work.stretches, work.logged)
+        return cls("All of the run", work.stretches, work.logged)
 
     @property
     def host_bytes(self) -> float:

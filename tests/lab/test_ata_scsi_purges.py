@@ -187,10 +187,7 @@ def test_what_a_drive_cannot_do_is_not_supported_and_says_why(
 @pytest.mark.parametrize(
     ("tried", "said"),
     [
-        (
-            "LABSATA0000 ata-security-erase",
-            "the drive aborted the command (hdparm ended with 0 all the same)",
-        ),
+        ("LABSATA0000 ata-security-erase", "the drive aborted the command (hdparm ended with 0)"),
         ("LABSATA0000 ata-security-erase-enhanced", "the drive aborted the command (hdparm ended with 0"),
         ("LABSCSI0000 scsi-format", "ended without an error. "),
         ("LABSCSI0000 scsi-sanitize-block", "Invalid opcode"),

@@ -85,4 +85,4 @@ def test_a_scsi_disk_tells_its_temperature_or_that_it_tells_nothing(told: Mappin
     assert debug["values"] == {"temperature_c": 38, "warning_limit_c": 65, "failure_foretold": 0}
     _, disk = told["SCSI: QEMU HARDDISK"]
     assert disk["values"] == {}
-    assert disk["source"].endswith("the drive tells nothing of its health")
+    assert disk["source"].endswith("the drive reports nothing of its health")

@@ -1,23 +1,33 @@
-"""Help and errors can be read aloud: sentences of 25 words at most, and no dialect."""
+"""Texts can be read aloud: sentences of 25 words at most, and no dialect."""
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import click
 import pytest
 
 from tests import ROOT
 from tests.support.command_tree import all_commands
+from tests.support.manual import PAGES
 
 _MOST_WORDS = 25
 _DIALECT = re.compile(
-    r"\b(go(es|ing)? on|told|tells?|heard|hears|whole run|all the same|its course|brought back|nobody|whoever"
-    r"|anew|beside (those|that|what))\b",
+    r"\b(go(es|ing)? on|went on|tol[dt]|tells?|hear[ds]?|whole run|all the same|its course|brought back"
+    r"|nobody|whoever|anew|beside (those|that|what))\b",
     re.IGNORECASE,
 )
 _ENDS = re.compile(r"(?<=[.?!])\s+")
-_NAMES_OF_TESTS = re.compile(r"\w+(, \w+){9,}")  # a list is no sentence
+_CLAUSES = re.compile(r"(?<=[.?!:;])\**\s+|\n")
+"""Of rules and notes, and of the manual: what a colon or a semicolon ends is read by itself."""
+_LISTS = re.compile(r"\w+(, \w+){9,}|`(, `)+,?( and `)?")  # a list is no sentence
+_NO_TEXT = re.compile(r"CREATE TABLE|\bSELECT\b| \| |\w_\w+ \w+_\w")
+"""Statements of SQL, the columns of tables, and names of options."""
+_NO_PROSE = re.compile(
+    r"^( *)```.*?^\1```|^ {4}(?! *[-*] ).*?$|^\|.*?$|^#.*?$|<!--.*?-->", re.DOTALL | re.MULTILINE
+)
+_PARAGRAPHS = re.compile(r"\n\s*\n|\n(?= *(?:[-*+]|\d+\.) )")
 
 
 def _texts_of_help() -> Iterator[tuple[str, str]]:
@@ -29,18 +39,31 @@ def _texts_of_help() -> Iterator[tuple[str, str]]:
             yield place, " ".join(text.replace("\b", "").split())
 
 
-def _texts_of_errors() -> Iterator[tuple[str, str]]:
-    """What is raised, or ends a command; a value counts as a word."""
+def _product() -> Iterator[tuple[str, Sequence[ast.AST]]]:
+    """Every node of every module, with the module's path."""
     for path in sorted(ROOT.glob("packages/*/**/*.py")):
-        if "tests" in path.parts:
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(node, ast.Call):
-                continue
+        if "tests" not in path.parts:
+            yield str(path.relative_to(ROOT)), list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+
+
+def _texts_of_errors(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    """What is raised, or ends a command; a value counts as a word."""
+    for node in nodes:
+        if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             if name.endswith("Error") or name in {"refuse", "fail"}:
-                for text in filter(None, map(_text, node.args)):
-                    yield f"{path.relative_to(ROOT)}:{node.lineno}", text
+                yield from ((node.lineno, text) for text in map(_text, node.args) if text)
+
+
+def _texts(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+    """Of reports, logs and pages: every string with a blank in it that documents nothing."""
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    parts |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    for node in nodes:
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in parts:
+            text = _text(node)
+            if " " in text.strip() and not _NO_TEXT.search(text):
+                yield node.lineno, text
 
 
 def _text(node: ast.expr) -> str:
@@ -50,19 +73,38 @@ def _text(node: ast.expr) -> str:
     return "".join(_text(part) if isinstance(part, ast.Constant) else "X" for part in parts)
 
 
-def _wrong(texts: Iterator[tuple[str, str]]) -> list[str]:
-    long = []
-    for place, text in texts:
-        sentences = _ENDS.split(_NAMES_OF_TESTS.sub("these", text))
-        long += [f"{place}: {one}" for one in sentences if len(one.split()) > _MOST_WORDS]
-        long += [f"{place}: {found[0]!r} in {text}" for found in _DIALECT.finditer(text)]
-    return long
+def _long(place: str, text: str, ends: re.Pattern[str] = _ENDS) -> list[str]:
+    sentences = ends.split(_LISTS.sub("these", text))
+    return [f"{place}: {one}" for one in sentences if len(one.split()) > _MOST_WORDS]
+
+
+def _dialect(place: str, text: str) -> list[str]:
+    return [f"{place}: {found[0]!r} in {text}" for found in _DIALECT.finditer(text)]
 
 
 def test_help_can_be_read_aloud() -> None:
-    assert _wrong(_texts_of_help()) == []
+    wrong = [one for text in _texts_of_help() for one in (*_long(*text), *_dialect(*text))]
+    assert wrong == []
 
 
 @pytest.mark.long("parses all product modules")
-def test_errors_can_be_read_aloud() -> None:
-    assert _wrong(_texts_of_errors()) == []
+def test_errors_reports_logs_and_pages_can_be_read_aloud() -> None:
+    wrong = []
+    for path, nodes in _product():
+        for line, text in _texts_of_errors(nodes):
+            wrong += _long(f"{path}:{line}", text)
+        for line, text in _texts(nodes):
+            wrong += [*_long(f"{path}:{line}", text, _CLAUSES), *_dialect(f"{path}:{line}", text)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "style"], ids=lambda page: page.stem)
+def test_a_page_of_the_manual_can_be_read_aloud(page: Path) -> None:
+    """Outside of code, tables and heads. A term of a list, such as those of a glossary, is no sentence."""
+    prose = _NO_PROSE.sub("\n", page.read_text(encoding="utf-8"))
+    prose = re.sub(r"!\[.*?\]\(.*?\)|\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]+`", "`", prose))
+    wrong = []
+    for paragraph in _PARAGRAPHS.split(prose):
+        text = " ".join(paragraph.split())
+        wrong += [*_long(page.stem, text, _CLAUSES), *_dialect(page.stem, text)]
+    assert wrong == []

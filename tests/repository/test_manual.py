@@ -29,11 +29,6 @@ _FOLLOWED: Final = re.compile(r"guides|tutorial|adding-a-test|plugins")
 """Pages that tests of their own follow, at full length: test_guides, test_tour, and those of plug-ins."""
 _SECONDS: Final = re.compile(r"\b(sim|file):|openpts (re|verify|compare|gate|export|trace) ?")
 """What takes seconds: runs in virtual time, and commands on runs and traces."""
-_DIALECT: Final = re.compile(
-    r"\b(?:go(?:es)? on|went on|told|tells|hear[ds]?|brought back|anew|nobody|whoever)\b"
-)
-"""Words that docs/style.md keeps out: a run continues, a drive reports, a program reads."""
-_PRINTED: Final = re.compile(r"^```.*?^```|^    .*?$", re.DOTALL | re.MULTILINE)
 _INLINE: Final = re.compile(r"`openpts ([a-z][^`]*)`")
 
 
@@ -85,11 +80,6 @@ def test_each_command_that_a_sentence_names_is_one_and_has_the_options() -> None
         if missing := named - options[command]:
             wrong.append(f"{place}: {' '.join(command)} has no {', '.join(sorted(missing))}")
     assert wrong == []
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "style"], ids=_name)
-def test_a_page_is_in_the_words_of_the_field(page: Path) -> None:
-    assert _DIALECT.findall(_PRINTED.sub("", page.read_text(encoding="utf-8"))) == []
 
 
 @pytest.fixture(scope="module")

@@ -244,7 +244,7 @@ def interface(device: BlockDevice, controller: NvmeController | None) -> Fact:
                     return Fact("USB", str(parent))
             return Fact("SCSI", str(device.folder))
         case DeviceKind.OTHER:
-            return Fact(None, f"{device.place('')} doesn't tell")
+            return Fact(None, f"{device.place('')} does not report it")
         case kind:
             return Fact(kind.value, device.place(""))
 

@@ -126,7 +126,7 @@ class WriteCacheControl(Struct):
         if device is None or found.actual not in {ENABLED, DISABLED}:
             return found
         if (setter := _setter(self.target.fd, device)) is None:
-            reported = f"{found.source}; a {device.kind} can't be told otherwise"
+            reported = f"{found.source}; a {device.kind} has no command that sets it"
             return found if found.actual == requested else replace(found, source=reported)
         try:
             with journal_lock(self.journal) as noted:

@@ -294,10 +294,9 @@ _SHORT_TERMS: Final = (
 
 # TKP-SS-01 to 03
 _STEADY_STATE: Final = (
-    "Steady state: over five Rounds the values of the tracking variable lie within 20 % of their average, "
-    "largest minus smallest, and the line that fits them best climbs or falls by no more than 10 % of the "
-    "average. A test ends when that holds, or unsteady after the most Rounds that it may have; its results "
-    "say which."
+    "Steady state: over five Rounds the values of the tracking variable range over no more than 20 % of "
+    "their average. The line that fits them best climbs or falls by no more than 10 % of it. A test ends "
+    "when that holds, or unsteady after the most Rounds that it may have; its results say which."
 )
 
 

@@ -147,7 +147,7 @@ def card_words(one: Measured) -> str:
     """What a key value is, without terms of the specification, and whether it is the figure that lasts."""
     last = one.steady == "reached" or one.steady.startswith(("reached in ", "found in "))
     known = "not settled" if one.state or one.steady.startswith("not ") else "settled" if last else ""
-    name = plain_words(one.words or one.cover_label) or one.words
+    name = plain_words(one.explanation or one.cover_label) or one.explanation
     return ", ".join(filter(None, (name, known)))
 
 

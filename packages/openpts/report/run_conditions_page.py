@@ -50,7 +50,7 @@ def host_limit_blocks(run: Run) -> tuple[Block, ...]:
     return Verdict(text, "fail"), rows_table(
         "run-conditions-host-limits",
         "Seconds in which the host was the limit",
-        "What told it:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
+        "Source:<3.2 | Limit:<0.9 | Time (s) | Share (%) | Longest in a row (s) | First at (s) | "
         "Longest from:<1.6",
         (_row(run, sign, start_ns, judged_ns) for sign in _signs(pairs)),
         note="A second is marked by what was sampled in it; telemetry.md of the manual has the rules. "
@@ -314,7 +314,7 @@ def _processor_blocks(run: Run) -> tuple[Block, ...]:
             "openpts (processors)",
             (
                 *(_processor_row(_phase_name(phase), of_part) for phase, of_part in parts.items()),
-                _processor_row("Whole run", steps),
+                _processor_row("All of the run", steps),
             ),
             note="Means over time, highest of single steps. The last column is the processor time of openpts "
             "itself, kernel work on its behalf included, in whole processors.",

@@ -8,7 +8,7 @@ OWN_LATENCY: Final = "own_latency"
 OWN_LATENCY_ASLEEP: Final = "own_latency_asleep"
 KERNEL_THREADS: Final = "kernel_threads"
 """The layers of a target whose I/O threads of the kernel carry out."""
-NO_KERNEL_THREADS: Final = "none that sysfs tells of"
+NO_KERNEL_THREADS: Final = "none in sysfs"
 LIMIT_PCT: Final = 5.0
 
 _AWAKE: Final = "ns of each latency at QD 1 that is answered at once"

@@ -206,10 +206,10 @@ class AppReport(AppResults, frozen=True):
                 Col("Tasks waited for a processor (%)", lambda run: _stall_cell(run.cpu_stall_ns, run)),
             ],
             self.runs,
-            note="Drive: of the block device that the file system is on, by the kernel's io_ticks and time "
-            "in queue, which it counts in its clock ticks, until the command ended. Processor: of the "
-            "command and of all that it started and waited for. Tasks: at least one of the whole host, by "
-            "its pressure stall information; where tasks waited for a processor, others had it.",
+            note="Drive: of the block device that the file system is on, until the command ended, by the "
+            "kernel's io_ticks and time in queue. The kernel counts both in its clock ticks. Processor: of "
+            "the command and of all that it started and waited for. Tasks: at least one of the whole host, "
+            "by its pressure stall information; where tasks waited for a processor, others had it.",
         )
 
     def _io_table(self) -> Table:
@@ -240,8 +240,8 @@ class AppReport(AppResults, frozen=True):
                 Col("Others on the drive (MB)", _others_cell),
             ],
             self.runs,
-            note="Drive: all I/O of the block device that the file system is on, from all programs, from the "
-            "start of the command until its data were written back. Command: what the kernel charges to it. "
+            note="Drive: all programs' I/O on the block device of the file system, from the start of the "
+            "command until its data were written back. Command: what the kernel charges to it. "
             "Others: on the rest of the drive, where the file system is on a part of it.",
         )
 

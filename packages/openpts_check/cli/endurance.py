@@ -267,7 +267,7 @@ class EnduranceDocument(Document, frozen=True, kw_only=True, tag="openpts.endura
             ratio = "" if factor is None else f" (write amplification, WAF, {factor:.2f})"
             yield f"Measured    {self.measured_s:,.0f} s: {', '.join(self._amounts(_MEASURED))}{ratio}"
         yield f"Years       {self._years_text}"
-        yield f"Life        {', '.join(self._life()) or 'the drive tells nothing of it'}"
+        yield f"Life        {', '.join(self._life()) or 'the drive reports nothing of it'}"
         now = "" if self.full_pct is None else f" (now {self.full_pct:.0f} %)"
         fuller = "; ".join(one.text for one in self.fuller)
         yield f"Fuller      flash written per byte of random writes{now}: {fuller}"
@@ -297,12 +297,12 @@ class EnduranceDocument(Document, frozen=True, kw_only=True, tag="openpts.endura
         if self.years_by_rating is not None:
             known.append(f"{_number(self.years_by_rating)} by its rated endurance")
         if self.years_by_log is not None:
-            known.append(f"{_number(self.years_by_log)} by the wear that its log tells")
+            known.append(f"{_number(self.years_by_log)} by the wear in its log")
         if known:
             return " and ".join(known)
         if not self.bytes_per_s:
             return "can't say: nothing was written; run it while your programs work, or give --like 50GB/day"
-        return "can't say: the log tells of no wear; give the rated endurance of the data sheet, as --tbw 600"
+        return "can't say: the log has no wear; give the rated endurance of the data sheet, as --tbw 600"
 
 
 _MEASURED: Final = {

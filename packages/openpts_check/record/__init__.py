@@ -32,7 +32,7 @@ def _slowest(seen: Seen) -> float | None:
 PURPOSE: Final = CheckPurpose(
     name="record",
     title="Recordings of video and sensors",
-    question="Can a recording at 90 MB/s go on and on to this disk without a gap?",
+    question="Can a recording at 90 MB/s continue to this disk without a gap?",
     size_bytes=8 * GB,
     least_bytes=128 * MIB,
     load_s=15.0,

@@ -59,7 +59,7 @@ def _rules(least_difference_pct: float, set_rule: SetRule, lines: int) -> tuple[
     limit = f"{100 * FALSE_ALARM_LIMIT:g} %"
     rule = (
         f"Different: the medians differ by {least_difference_pct:g} % or more (the least difference of "
-        f"interest), and chance alone would show one such line or more in at most {limit} of all "
+        f"interest); chance alone would show one such line or more in at most {limit} of all "
         "comparisons. By chance: how often two sets that do not differ lie so far apart, by Student's t of "
         "the logarithms, the interval of the gate. Corrected: for the number of lines, by Holm's method. "
         "Runs count as independent; of sets that were not made in turn on one host, a session's shift is "

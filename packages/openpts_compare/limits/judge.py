@@ -148,7 +148,7 @@ _OF_A_RUN: Final[Mapping[RequiredCondition, Callable[[Run], _Found]]] = {
 
 
 _TO_ALLOW: Final = (
-    'allow = ["{0}"] in the limits file, or `openpts gate --allow "{0}"`, judges it all the same'
+    'allow = ["{0}"] in the limits file, or `openpts gate --allow "{0}"`, judges it nevertheless'
 )
 
 

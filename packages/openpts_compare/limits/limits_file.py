@@ -249,7 +249,7 @@ class ErrorRates(Struct, frozen=True):
         limits = "1 relative limit" if rows == 1 else f"any of {rows} relative limits"
         return (
             f"{limits}: called failed though kept in at most {self.false_alarm_pct:g} % of all gates, called "
-            f"passed though not kept in {self.miss_pct:g} %, over all looks with up to {self.most_runs} "
+            f"passed though not kept in {self.miss_pct:g} %; over all looks with up to {self.most_runs} "
             "runs, if runs are independent repeats"
         )
 

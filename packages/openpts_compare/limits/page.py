@@ -45,7 +45,7 @@ def verdicts_page(result: GateResult, held: Table | None = None) -> Page:
     if result.left_out:
         blocks.append(Verdict(left_out_words(result.left_out)))
     if result.allowed:
-        blocks.append(Verdict(f"Judged all the same, as the operator allows: {', '.join(result.allowed)}."))
+        blocks.append(Verdict(f"Judged, as the operator allows: {', '.join(result.allowed)}."))
     blocks.append(
         rows_table(
             "limits-verdicts",

@@ -170,7 +170,7 @@ NO_CONDITION: Final = ("seed", "secondary_metrics", "battery_wh")
 OF_SUBJECTS: Final = ("iops", "mb_per_s", "mean", "p99.9", "p99.99", "p99.999", "max")
 """Figures of a stimulus or stream; any other percentile can be named as well."""
 _UNFINISHED: Final = {
-    RunState.RUNNING: "the run goes on, or was killed",
+    RunState.RUNNING: "the run is in progress, or was killed",
     RunState.INTERRUPTED: "the run was interrupted",
     RunState.FAILED: "the run failed",
 }

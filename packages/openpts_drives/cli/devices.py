@@ -96,7 +96,7 @@ def _remarks(drive: ListedDevice) -> Iterator[str]:
 
 def _verdict(drive: ListedDevice) -> str:
     if drive.safety.verdict is not Safety.REFUSED:
-        return {Safety.FREE: "free", Safety.UNKNOWN: "can't tell"}[drive.safety.verdict]
+        return {Safety.FREE: "free", Safety.UNKNOWN: "unknown"}[drive.safety.verdict]
     first, *others = drive.safety.refusals
     return f"no: {first.rule_id}{f' +{len(others)}' if others else ''}"
 

@@ -135,7 +135,7 @@ def _health_by_smartctl(
     reported = _PROTOCOLS.get(answer.text("device", "protocol"), scsi_health)(answer)
     if (failing := answer.foretells_failure) is not None:
         reported.add("failure_foretold", float(failing))
-    what = answer.name if reported.values else f"{answer.name}: the drive tells nothing of its health"
+    what = answer.name if reported.values else f"{answer.name}: the drive reports nothing of its health"
     return HealthReading("; ".join((what, *reported.doubts)), reported.values)
 
 
@@ -216,6 +216,6 @@ def _of_ata(disk: BlockDevice, run: ProgramRunner) -> Fact:
     source = f"{answer.name} --capabilities"
     status = answer.number(*_ATA_STATUS)
     if status is None:
-        return Fact(None, f"{source}: the drive tells nothing of self-tests")
+        return Fact(None, f"{source}: the drive reports nothing of self-tests")
     state, tenths_left = divmod(int(status), 16)
     return Fact(_NONE if state != _ATA_IN_PROGRESS else f"self-test, {100 - 10 * tenths_left} % done", source)

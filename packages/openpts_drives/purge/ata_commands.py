@@ -62,7 +62,7 @@ def refusal(answer: Reply) -> str | None:
     if answer.returncode != 0:
         return answer.complaint
     if any(sense.is_error for sense in senses):
-        return "the drive aborted the command (hdparm ended with 0 all the same)"
+        return "the drive aborted the command (hdparm ended with 0)"
     if "bad/missing sense data" in answer.stderr and not senses:
         return f"hdparm ended with 0, but could not read the answer: {answer.complaint}"
     return None

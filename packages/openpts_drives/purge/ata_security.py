@@ -248,9 +248,9 @@ def _unlock_by(drive: AtaDrive) -> str:
 
 
 _FROZEN_REMEDY: Final = (
-    "most machines freeze their drives at start; suspend to RAM and resume (rtcwake -m mem -s 10), or pull "
-    "the drive's power plug and put it back while the machine runs, or take a port that is left alone, such "
-    "as one of another controller; then try again"
+    "most machines freeze their drives at start: suspend to RAM and resume (rtcwake -m mem -s 10); or pull "
+    "the drive's power plug and put it back while the machine runs; or take a port of another controller. "
+    "Then try again"
 )
 
 

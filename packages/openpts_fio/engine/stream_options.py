@@ -55,7 +55,7 @@ def whole_pcts(what: str, weights: Sequence[int]) -> tuple[int, ...]:
 
 FioOptions = dict[str, str]
 
-_LAST_ACCESS: Final = "after a random access its sequential ones go on from there"
+_LAST_ACCESS: Final = "after a random access its sequential ones continue from there"
 _TWO_STREAMS: Final = "its reads and its writes each follow a sequence of their own"
 
 

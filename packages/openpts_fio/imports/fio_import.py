@@ -305,7 +305,7 @@ def _refuse_failed(source: Source, job: _ImportedJob) -> None:
         what = "did not match what was written" if job.error == errno.EILSEQ else "failed"
         raise source.error(
             f"{job.total_err:,} of {sum(moved):,} I/Os of job {job.jobname} {what} (error {job.error}), and "
-            "continue_on_error let it go on: its figures include them"
+            "continue_on_error let it continue: its figures include them"
         )
     if job.error:
         raise source.error(f"job {job.jobname} ended with error {job.error}: its figures are of a part of it")
@@ -402,7 +402,7 @@ _STATED: Final = "options as fio states them"
 _NOT_OF_THE_LOAD: Final = frozenset({"name", "direct", "buffered", "stonewall", "startdelay"})
 _ADDED_UP: Final = ": with group_reporting fio adds up different jobs of a group; write the groups apart"
 _TWICE: Final = "several jobs of a group have the name"
-_RENAME: Final = ", and their figures can't be told apart: give each job a name of its own"
+_RENAME: Final = ", and their figures can't be distinguished: give each job a name of its own"
 _NUMBER: Final = re.compile(r"#\d+(?=$|\.)")
 _SPLIT: Final = ("read", "write", "trim")
 
@@ -568,9 +568,9 @@ def _missing(output: FioOutput, steps: Sequence[Sample]) -> Iterator[str]:
     if output.reports > 1:
         yield (
             f"what reports before the last of {output.reports} state: where fio wrote them with "
-            "--status-interval, the last has the sums of the whole run"
+            "--status-interval, the last has the sums of all of the run"
         )
-    yield "courses over time: fio's output has sums of the whole run"
+    yield "courses over time: fio's output has sums of all of the run"
     if any(not operation.histogram for operation in operations):
         yield "distributions of response times: the output has no bins, which fio writes as JSON+"
     if any(not operation.latency_sum_ns for operation in operations):

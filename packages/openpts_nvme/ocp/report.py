@@ -104,8 +104,8 @@ class OcpReport(Struct, frozen=True):
             "fail" if failed else "pass",
         )
         yield Sentence(
-            f"{found[RequirementVerdict.DECLARED]:,} are said to be unsupported in log C5h, "
-            f"{found[RequirementVerdict.NOT_CHECKED]:,} were not checked in this run, and "
+            f"{found[RequirementVerdict.DECLARED]:,} are declared unsupported in log C5h, "
+            f"{found[RequirementVerdict.NOT_CHECKED]:,} were not checked in this run; "
             f"{found[RequirementVerdict.NOT_CHECKABLE]:,} of {len(self.judged):,} can't be checked by a "
             "host.",
             "info",

@@ -272,13 +272,15 @@ def _waited(witnessed: Witnessed) -> str:
 @_rule(
     Cause.ENGINE,
     f"back late by {HALF}, after a signal or when openpts had been stopped",
-    "what stops a process wakes it first, which may end its wait; the signal that lets it go on is seen",
+    "what stops a process wakes it first, which may end its wait; the signal that lets it continue is seen",
 )
 def _interrupted(witnessed: Witnessed) -> str:
     slow = witnessed.slow
     if witnessed.thread_was_there or not (slow.interruptions or witnessed.around.continued):
         return ""
-    how = "openpts went on after it was stopped" if witnessed.around.continued else "a signal ended the wait"
+    how = (
+        "openpts continued after it was stopped" if witnessed.around.continued else "a signal ended the wait"
+    )
     return f"{how}, and the thread came back {_ns(slow.absent_ns + slow.own_ns)} late"
 
 
@@ -460,7 +462,7 @@ def cause_of(witnessed: Witnessed) -> tuple[Cause, str]:
 def _missing(witnessed: Witnessed) -> Iterator[str]:
     """What the record would have to have."""
     if witnessed.driver_had_it is None:
-        yield "the kernel does not tell what the driver had"
+        yield "the kernel does not report what the driver had"
     elif not witnessed.driver_had_it:
         yield "the thread did not look while it was outstanding"
     if witnessed.around.link_errors is None:

@@ -49,7 +49,7 @@ def reported(fd: int) -> tuple[dict[str, float], str]:
         if name == "power-measurement":
             error = page.values.get("power_error_pct")
             kind = "estimated" if page.values.get("is_estimated") else "measured"
-            text += f": {kind}, " + ("error not told" if error is None else f"error of {error} %")
+            text += f": {kind}, " + ("error not reported" if error is None else f"error of {error} %")
             text += f", {values.get('power_max_w', 0):g} W in an interval at most"
         words.append(text)
     return found, "; ".join(words)

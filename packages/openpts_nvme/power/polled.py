@@ -39,7 +39,7 @@ def sensor(folder: Path) -> Polled:
     interval_ms = read_integer(folder / "update_interval")
     period_ns = max(_SENSOR_PERIOD_NS, (interval_ms or 0) * NS_PER_MS)
     accuracy = read_text(folder / "power1_accuracy")
-    exact = f"accuracy {accuracy}" if accuracy else "no accuracy told"
+    exact = f"accuracy {accuracy}" if accuracy else "accuracy not reported"
     found = next((path for path in map(folder.joinpath, _POWERS) if path.exists()), None)
     if found is not None:
         return Polled(f"{name}: {found.name}, {exact}", period_ns, lambda: _whole(found) / _MICRO)

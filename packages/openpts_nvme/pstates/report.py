@@ -208,7 +208,7 @@ class StatesReport(Struct, frozen=True):
         awake = _ms(self.awake_ns)
         rule = Verdict(
             f"A drive that is awake takes {awake} ms. Levels: of the medians, as rates are cut elsewhere. "
-            f"{RULE} The confidence of a step is the share of 100 resamples of the reads in which it is "
+            f"{RULE} The confidence of a step: of 100 resamples of the reads, the share in which it is "
             "found, to a point of the grid."
         )
         plot = Plot(
@@ -269,7 +269,7 @@ class StatesReport(Struct, frozen=True):
             else Verdict(f"Declared: {autonomous.source}. Processors: {autonomous.processors}.")
         )
         note = (
-            f"A step of less than {100 * LEAST_CHANGE:g} % of the latency before it is not told from noise. "
+            f"A step of less than {100 * LEAST_CHANGE:g} % of the latency before it is taken as noise. "
             "Commanded: feature 02h, then idle time, then a read. Declared latencies are maxima. Power: mean "
             "of the idle times in the commanded state."
         )

@@ -260,11 +260,11 @@ class FillReport(Struct, frozen=True):
             height_px=260,
         )
         rule = Verdict(
-            "Cache returned: what was written at the rate of the fastest step, up to the first that is "
-            "slower than the geometric mean of the fastest and of the usual rate (median step after the "
-            "shortest idle time). A step between the two rates counts in part: as much as must have been "
-            "written at the faster rate. "
-            f"None if the fastest is less than {LEAST_GAIN:g} times the usual rate."
+            "Cache returned: what was written at the rate of the fastest step. It ends with the first step "
+            "that is slower than the geometric mean of the fastest and of the usual rate. Usual is the "
+            "median step after the shortest idle time. A step between the two rates counts in part: as much "
+            f"as must have been written at the faster rate. None if the fastest is less than {LEAST_GAIN:g} "
+            "times the usual rate."
         )
 
         def cache_returned(one: Rewrite) -> Cell:

@@ -23,8 +23,8 @@ LEAST_GAIN: Final = 1.5
 _WHOLE: Final = 0.99
 
 READING: Final = (
-    "The first break to a lower rate is read as the end of the cache, the second one as the start of garbage "
-    "collection (or of folding the cache). Both are placed by the intervals around them, and lie within the "
+    "The first break to a lower rate is read as the end of the cache. The second one is the start of garbage "
+    "collection, or of folding the cache. Both are placed by the intervals around them, and lie within the "
     "bounds that are given: those of the interval in which the rate fell. The last segment of the fill, if a "
     "break is before it, has the last rate; no rule of steady state was held against it."
 )

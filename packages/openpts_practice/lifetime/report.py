@@ -122,7 +122,7 @@ class LifetimeReport(LifetimeRun, frozen=True):
             f"{name}: 100 % used after {cells.fixed(forecast.likely, 0)} cycles{counted or ' of this run'} "
             f"({100 * CONFIDENCE:g} % interval {cells.fixed(earliest, 0)} to {latest}), some "
             f"{written_tb:,.3g} TB written. Straight line through {len(points)} readings of the drive's log, "
-            "valid if the drive goes on as in these cycles."
+            "valid if the drive wears on as in these cycles."
         )
 
     def measures(self) -> Iterator[measure.Measured]:

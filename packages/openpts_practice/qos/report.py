@@ -298,8 +298,8 @@ class QosReport(Struct, frozen=True):
             "of a single one.",
         )
         rule = Verdict(
-            f"A load keeps a limit if the drive carries it, with no more than {conditions.late_pct:g} % of "
-            "its I/Os not done, and the percentile is at or below the limit. A percentile takes so many I/Os "
+            f"A load keeps a limit if no more than {conditions.late_pct:g} % of its I/Os are not done and "
+            "the percentile is within it. A percentile takes so many I/Os "
             "that ten are slower. The true highest load lies between both columns of IOPS, which are "
             f"{conditions.width_pct:g} % apart at the most where the search came to its end; both ends are "
             f"measured {conditions.repeats} times."
@@ -489,10 +489,10 @@ def _highest(search: Search) -> Cell:
 
 
 _HIGHEST: Final = Measure[Search](
-    "highest_load", "Highest load, {name}", "IOPS", _highest, words="the most that keeps it"
+    "highest_load", "Highest load, {name}", "IOPS", _highest, explanation="the most that keeps it"
 )
 _PEAK: Final = Measure[Sample](
-    "peak", "Peak of {name}", "IOPS", lambda sample: sample.iops, decimals=1, words="without a limit"
+    "peak", "Peak of {name}", "IOPS", lambda sample: sample.iops, decimals=1, explanation="without a limit"
 )
 
 

@@ -215,7 +215,7 @@ class ProfileTestConditions(RestingConditions, frozen=True, kw_only=True):
     most_passes: Annotated[int, usual.MOST_PASSES] = MOST_RUNS
     impossible: Annotated[
         tuple[str, ...],
-        usual.IMPOSSIBLE.but(free="what the device can't do, which the report tells in its place"),
+        usual.IMPOSSIBLE.but(free="what the device can't do, which the report states in its place"),
     ] = ()
     leave_free: Annotated[
         FreeSpace | None,

@@ -249,8 +249,8 @@ def _points_of(step: StepRecord, origin_ns: int) -> list[HeatPoint]:
 _NO_LOSS_SHARE: Final = 0.95
 
 RULE: Final = (
-    "Rule: the drive's own report decides, or a throttle counter of its log that rises; without either, a "
-    f"minute is throttled if its mean is below {100 * SLOW_SHARE:g} % of the first minute of the cold run "
-    f"while the temperature is within {HOT_WITHIN_K} K of the highest, in a run that warmed the drive by "
+    "Rule: the drive's own report decides, or a throttle counter of its log that rises. Without either, a "
+    f"minute is throttled if its mean is below {100 * SLOW_SHARE:g} % of the first minute of the cold run. "
+    f"The temperature must be within {HOT_WITHIN_K} K of the highest, in a run that warmed the drive by "
     f"{WARMED_BY_K} K."
 )

@@ -67,7 +67,7 @@ _MEASURES: Final[tuple[Measure[HeatingLoad], ...]] = (
         lambda load: load.throttling.before_bytes_per_s,
         per=MB,
         absent=_NO_SUCH_TIME,
-        words="as long as it is not too hot",
+        explanation="as long as it is not too hot",
     ),
     Measure(
         "speed_throttled",

@@ -216,7 +216,7 @@ class TrimReport(Struct, frozen=True):
         )
         if beside.effect is Effect.UNDECIDED:
             faster_ms = _ms(beside.slowest_alone_ns(pct, min))
-            figures += f"; in the faster load {faster_ms} ms: the loads differ too much to tell"
+            figures += f"; in the faster load {faster_ms} ms: the loads differ too much for a verdict"
         return Verdict(f"{what}. {figures}.", "fail" if beside.effect is Effect.STALLED else "info")
 
     def _loads_table(self) -> Table:
@@ -239,11 +239,11 @@ class TrimReport(Struct, frozen=True):
             return page_of(name, absent="the loads without trims and beside them were not all measured")
         curves = self._curves_table()
         rule = Verdict(
-            f"Rule: stalled if the judged percentile is {FACTOR_LIMIT:g} times that of the slower load "
-            f"without trims, or the longest takes more than {STALL_NS / NS_PER_MS:g} ms and {FACTOR_LIMIT:g} "
-            f"times as long, or less than {100 * RATE_LIMIT:g} % of the rate is left; clean if that does not "
-            "hold against the faster load either; else no verdict. I/Os come at fixed rates: response times "
-            "count from the planned moment."
+            "Rule, against the slower load without trims. Stalled: the judged percentile is "
+            f"{FACTOR_LIMIT:g} times as long; or the longest takes more than {STALL_NS / NS_PER_MS:g} ms "
+            f"and {FACTOR_LIMIT:g} times as long; or less than {100 * RATE_LIMIT:g} % of the rate is left. "
+            "Clean: none of these holds against the faster load either. Else there is no verdict. I/Os come "
+            "at fixed rates: response times count from the planned moment."
         )
         verdicts = [self.effect_verdict(what) for what in self.beside]
         return page(name, self._curves_figure(name, curves), *verdicts, rule, self._loads_table(), curves)

@@ -52,7 +52,7 @@ _BASELINE: Final = IOPS.measure(
     "baseline_iops",
     "Baseline",
     decimals=0,
-    words="random writes without pauses",
+    explanation="random writes without pauses",
     uncertainty=lambda baseline: IOPS.uncertainty(baseline.minutes),
 )
 _GAIN: Final = Measure[Cell](
@@ -61,7 +61,7 @@ _GAIN: Final = Measure[Cell](
     "%",
     lambda gain: gain,
     better=Better.HIGHER,
-    words="faster after a pause",
+    explanation="faster after a pause",
 )
 
 

@@ -164,7 +164,6 @@ def verification(figure: str, tracking: Sequence[TrackingVariable]) -> str:
     """What the plot of a measurement window shows."""
     of = f" of {point_name(tracking[0])}" if tracking else ""
     return (
-        f"{figure}{of} in the measurement window: all points within the shaded band, which is 20 % of the "
-        "average wide, and a best-fit line that climbs or falls by 10 % of the average at most, make steady "
-        "state."
+        f"{figure}{of} in the measurement window. Steady state: all points are within the shaded band, which "
+        "is 20 % of the average wide; the best-fit line climbs or falls by 10 % of the average at most."
     )

@@ -108,7 +108,7 @@ INTERPRETATIONS: Final = (
     ),
     spec.Interpretation(
         "8.2 (2.4.1.5)",
-        "Whether sequential access goes on across steps of different direction, and across Rounds.",
+        "Whether sequential access continues across steps of different direction, and across Rounds.",
         "One place for the whole test, which every step takes up; it wraps at the end of the range.",
     ),
 )

@@ -382,15 +382,14 @@ class SaturationCycle(Struct, frozen=True):
                 reason = "short form: the stimulus does not begin with a purged drive"
             return page(name, Verdict(f"Zones: n/a ({reason}).", "info"), mandatory=False)
         rule = Verdict(
-            f"Rule (openpts' own): the plateau lasts while minute means are within {ZONE_PCT:g} % of the "
-            f"mean of the first {PLATEAU_MINUTES} minutes, or of the first minute if those {PLATEAU_MINUTES} "
-            "differ by more, and on to the fall of the intervals of the three minutes about its end, if "
-            "there is one: cut in two where the means differ most for their lengths, they are lower behind "
-            f"by more than {ZONE_PCT:g} %, and half of the scatter is that difference. A fall within the "
-            "first minute leaves no plateau. The end zone begins with the first minute after it within "
-            f"{ZONE_PCT:g} % of the mean of the last {FINAL_MINUTES} minutes (or the last quarter, if "
-            "shorter). Steady State "
-            "is decided by definition 2.1.24 alone."
+            f"Rule (openpts' own): the plateau lasts while minutes are within {ZONE_PCT:g} % of the mean of "
+            f"the first {PLATEAU_MINUTES}, or of the first if those differ by more. It ends with the fall "
+            "of the intervals of the three minutes about its end, if there is one. A fall: cut in two where "
+            "the means differ most for their lengths, the intervals are lower behind by more than "
+            f"{ZONE_PCT:g} %; half of their scatter is that difference. A fall within the first minute "
+            f"leaves no plateau. The end zone begins with the first minute after it within {ZONE_PCT:g} % "
+            f"of the mean of the last {FINAL_MINUTES} minutes (or last quarter). Steady State is decided by "
+            "definition 2.1.24 alone."
         )
         left = zones.plateau_minutes < self.results.minutes[-1].number
         never_left = "n/a (plateau never left)"
@@ -446,7 +445,7 @@ class SaturationCycle(Struct, frozen=True):
         shown = _points_table(f"{last.id}-values", points)
         interval_ns = max(one.measured.elapsed_ns for one in pieces)
         length = Verdict(f"{self.workload.title}: intervals of {format_duration(interval_ns)}.")
-        whole_run = self._whole_run(name("whole", "a", "IOPS of the whole run (log)"))
+        whole_run = self._whole_run(name("whole", "a", "IOPS over the run (log)"))
         log, above_zero = None, [iops for _, iops in points if iops > 0]
         if above_zero:
             plot = _points_plot(shown, ticks.log_axis("IOPS", above_zero))

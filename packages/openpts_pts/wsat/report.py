@@ -207,7 +207,9 @@ def _of_zones(cycle: SaturationCycle, subject: Subject) -> Iterator[Measured]:
     end_zone, *zones = measured(_ZONES, cycle.results.zones, subject)
     end_zone = replace(end_zone, headline=end_zone.headline if cycle.number == 1 else 0)
     if cycle.results.zones is not None and (written_bytes := cycle.results.zones.fresh_bytes) is not None:
-        end_zone = replace(end_zone, words=f"writes at the end, slower from {written_bytes / GB:,.1f} GB on")
+        end_zone = replace(
+            end_zone, explanation=f"writes at the end, slower from {written_bytes / GB:,.1f} GB on"
+        )
     for one in (end_zone, *zones, *shown, *hidden):
         if one.uncertainty is None:
             yield one

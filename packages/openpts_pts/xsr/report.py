@@ -191,7 +191,7 @@ class CrossStimulusReport(Struct, frozen=True):
             note = "" if self.is_whole(group) else f"cut short: {format_duration(group.duration_ns)}"
             subject = measure.Subject(str(group.number), f"group{group.number}", steady=_NO_STEADY_STATE)
             average = _GROUP.of(replace(THROUGHPUT.cell(group), note=note), subject)
-            yield replace(average, words=planned.workload.title, uncertainty=of_course(rates))
+            yield replace(average, explanation=planned.workload.title, uncertainty=of_course(rates))
         for one in _RECOVERIES:
             yield one.of(self, measure.Subject(steady=_NO_STEADY_STATE))
 
@@ -200,7 +200,7 @@ class CrossStimulusReport(Struct, frozen=True):
         rates = [minute.bandwidth_bytes_per_s for minute in self.results.groups[2].whole]
         alike, place = places_alike(rates), rates.index(max(rates))
         if alike[0] < place - 1 or alike[-1] > place + 1:
-            reason = f"noise decides which minute is the highest: {len(alike)} of them can't be told apart"
+            reason = f"noise decides which minute is the highest: {len(alike)} of them can't be distinguished"
             return Uncertainty(reason=reason)
         return self._between(alike[0], place, alike[-1])
 
@@ -517,7 +517,7 @@ _RECOVERIES: Final = (
             f"{100 * share:g}_pct",
             f"Recovery to {100 * share:g} % of the level before",
             partial(_recovered_after, share=share),
-            words=f"until sequential writes are back at {100 * share:g} %",
+            explanation=f"until sequential writes are back at {100 * share:g} %",
             uncertainty=partial(CrossStimulusReport.share_uncertainty, share=share),
         )
         for share in KEY_SHARES

@@ -36,7 +36,7 @@
       Object.assign(seen, { run: line, state: "running", steps: line.resumes_at ? seen.steps : 0 });
       for (const limit of line.host_limits ?? []) note(limit, line.at);
     },
-    purge_started() { seen.purge = "the purge goes on"; seen.phase = null; },
+    purge_started() { seen.purge = "purging"; seen.phase = null; },
     purge_progress(line) { seen.purge = line.share == null ? line.text : `purge: ${Math.round(100 * line.share)} %`; },
     purge_finished(line) { seen.purge = ""; note(line.ran ? `purged: ${line.method}, ${duration(line.duration_ns)}` : `no purge: ${line.detail}`, line.at); },
     phase_started(line) {

@@ -38,7 +38,7 @@ def state_sentence(manifest: Manifest) -> str:
         RunState.FAILED: "The run failed before its end",
     }[manifest.state]
     reason = f": {manifest.state_reason}" if manifest.state_reason else ""
-    resume = "; `openpts resume` goes on with it" if can_be_resumed(manifest) else ""
+    resume = "; `openpts resume` continues it" if can_be_resumed(manifest) else ""
     return f"{sentence}{reason}{resume}."
 
 

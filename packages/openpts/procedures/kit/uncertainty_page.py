@@ -105,7 +105,7 @@ def _too_fine(one: Measured, value: float, found: Uncertainty) -> str:
     size = abs(value) + (_WHOLE_PCT if one.unit == "%" else 0.0)
     if (found.expanded or 0.0) > size * finest:
         return ""
-    return f"no scatter beyond the {100 * finest:.2g} % that {what} can tell"
+    return f"no scatter beyond the {100 * finest:.2g} % that {what} resolves"
 
 
 def _of_run(one: Measured, value: float, run: Run) -> Iterator[Component]:
@@ -146,7 +146,7 @@ def _row(one: Measured, found: Uncertainty, names: list[str]) -> Cells:
     degrees = found.degrees_of_freedom
     variance = {component.name: component.standard**2 for component in found.components}
     total = found.standard**2
-    choice = f"one of {found.alike} points that can't be told apart" if found.alike > 1 else ""
+    choice = f"one of {found.alike} points that can't be distinguished" if found.alike > 1 else ""
     return (
         *head,
         Cell(found.text, found.expanded, choice),

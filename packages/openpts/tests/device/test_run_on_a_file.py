@@ -71,7 +71,7 @@ def test_the_hosts_settings_and_the_missing_log_are_in_the_record(finished: Path
     assert {record.reading.source for record in run.health} == {"a file has no log of its health"}
     assert len(run.health) == 3  # before, after the purge, and after the test
     assert run.manifest.telemetry["temperature"].source == "a file has no temperature"
-    assert run.telemetry_series  # of the host: a file itself tells nothing
+    assert run.telemetry_series  # of the host: a file itself has none
     assert not any(name.startswith("temperature") for name in run.telemetry_series)
 
 

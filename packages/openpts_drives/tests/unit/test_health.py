@@ -99,7 +99,7 @@ def test_a_drive_that_tells_nothing_says_so(server) -> None:
     reading = read_health_of(BlockDevice.of_name("sda", server), run=says(captured("qemu-scsi")))
     assert (dict(reading.values), reading.source) == (
         {},
-        "smartctl 7.3: the drive tells nothing of its health",
+        "smartctl 7.3: the drive reports nothing of its health",
     )
 
 

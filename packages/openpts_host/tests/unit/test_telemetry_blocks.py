@@ -358,7 +358,7 @@ def test_processor_time_is_weighed_by_the_steps_lengths(bare) -> None:
             ),
         ),
     )
-    whole = rows(tables(run_conditions_page(run))["run-conditions-cpu"])["Whole run"]
+    whole = rows(tables(run_conditions_page(run))["run-conditions-cpu"])["All of the run"]
     # user (3 x 10 + 50) / 4, sys (3 x 20 + 60) / 4 and 60, I/O wait 8 / 4 and 8, 2 s of 4 s
     assert [cell.value for cell in whole.cells] == pytest.approx([20, 30, 60, 2, 8, 0.5])
 

@@ -72,7 +72,7 @@ def _answered(
     if base is None or (value := round(base) + one.value) <= 0 < -one.value:
         return CommandResult(why="there is no such value on this drive")
     if one.set not in {*before, *_CLEARS} and not _remember(one, asker, before):
-        return CommandResult(why="its value of now is not told, and could not be set back")
+        return CommandResult(why="its present value is not reported, and could not be set back")
     data = bytes.fromhex(one.data).ljust(_PAGE, b"\0") if one.data else b""
     if status := set_feature(asker, one.set, value << one.shift, data, save=one.save):
         return CommandResult(status=status)

@@ -191,7 +191,7 @@ class Courses(Struct, frozen=True):
     def _rule_text(self) -> str:
         conditions = self.conditions
         return (
-            "Steady State: range at most 20 % and slope at most 10 % of the average over five minutes, which "
+            "Steady State: range at most 20 % and slope at most 10 % of the average over five minutes. They "
             f"begin {format_duration(conditions.tracking_period_ns)} or {conditions.tracking_fills:g} drive "
             f"fills apart, whichever is shorter; {DriveState.FRESH} and {DriveState.SEQUENTIAL} not before "
             f"{conditions.steady_after_drive_fills:g} drive fills, since a fresh drive's plateau is steady "

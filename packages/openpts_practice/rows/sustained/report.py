@@ -386,7 +386,7 @@ _RATIO: Final = Measure[Pair](
     lambda pair: pair.ratio_pct(_unit(pair)),
     decimals=1,
     better=Better.HIGHER,
-    words="left of the fresh figure",
+    explanation="left of the fresh figure",
 )
 _MRT: Final = replace(MRT, absent="no load")
 _SLOWEST: Final = Measure[MeasuredLoad](

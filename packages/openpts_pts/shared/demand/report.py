@@ -189,7 +189,7 @@ def _measures(demand: DemandRun) -> Iterator[Measured]:
                 is_key=key == "max",
                 on_cover=point not in shown,
                 cover_label=label,
-                words=", ".join(filter(None, (at_once, limit if key == "max" else ""))),
+                explanation=", ".join(filter(None, (at_once, limit if key == "max" else ""))),
                 uncertainty=uncertainty,
             )
             shown.add(point)

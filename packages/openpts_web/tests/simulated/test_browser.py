@@ -340,7 +340,7 @@ def test_a_plan_is_started_from_its_page_and_runs_to_its_end(chromium: Any, tmp_
         page.goto(f"/runs/{run['id']}")
         assert page.locator(".state").inner_text() == "complete"
         assert page.locator("[aria-label='Key values'] tbody tr").count() > 3
-        page.get_by_role("link", name="Its course").click()
+        page.get_by_role("link", name="Progress").click()
         until(page, "document.getElementById('state').textContent == 'complete'")
         context.close()
 

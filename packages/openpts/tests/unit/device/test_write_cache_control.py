@@ -211,7 +211,7 @@ def test_others_can_not_be_told(virtual_machine) -> None:
     with control_of(drive("vdb", virtual_machine), virtual_machine) as cache:
         report = cache.require(False)
     assert report.actual == "WCE"
-    assert report.source.endswith("; a virtio can't be told otherwise")
+    assert report.source.endswith("; a virtio has no command that sets it")
 
 
 def test_a_file_is_left_alone(server) -> None:

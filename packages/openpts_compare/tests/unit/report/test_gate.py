@@ -153,7 +153,7 @@ def test_what_is_not_steady_gives_no_verdict_unless_allowed(run, reports) -> Non
     [
         (RunState.INTERRUPTED, "the run was interrupted"),
         (RunState.FAILED, "the run failed"),
-        (RunState.RUNNING, "the run goes on, or was killed"),
+        (RunState.RUNNING, "the run is in progress, or was killed"),
     ],
 )
 def test_an_unfinished_run_has_no_verdict(run, state, reason) -> None:

@@ -158,7 +158,7 @@ def test_an_operating_point_names_its_demand_and_what_is_wrong_with_it(name) -> 
     }
     assert found["max.iops"].cover_label == f"MaxIOPS at {found['max.art'].text} ms, {at}"
     assert [key for key, one in found.items() if one.on_cover] == ["max.iops"]
-    assert found["max.iops"].words == "one at a time, no point has a mean below 1e-06 ms"
+    assert found["max.iops"].explanation == "one at a time, no point has a mean below 1e-06 ms"
 
 
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
@@ -173,7 +173,7 @@ def test_one_operating_point_has_one_card(name) -> None:
     run = made_up_run(name, adjust=lambda conditions: replace(conditions, tcs=(1,), qds=(1,)))
     found = measures(run)
     assert [key for key, one in found.items() if one.on_cover] == ["max.iops"]
-    assert found["max.iops"].words == "one at a time, the most with a mean below 5 ms"
+    assert found["max.iops"].explanation == "one at a time, the most with a mean below 5 ms"
     assert found["min.iops"].note == found["min.iops"].point != ""
 
 

@@ -147,7 +147,16 @@ def test_a_name_says_what_it_stands_for(label, words) -> None:
 def test_a_large_figure_says_whether_it_lasts(words, steady, state, shown) -> None:
     label = "RND 4 KiB RW0"
     one = Measured(
-        "key", label, "IOPS", Cell("1", 1.0), Better.HIGHER, "", state, steady, cover_label=label, words=words
+        "key",
+        label,
+        "IOPS",
+        Cell("1", 1.0),
+        Better.HIGHER,
+        "",
+        state,
+        steady,
+        cover_label=label,
+        explanation=words,
     )
     assert card_words(one) == shown
 

@@ -147,7 +147,7 @@ def life_left(written_bytes_per_s: float, remedy: str) -> PurposeFigure:
         bound=PublishedBound(5, "openpts, the usual warranty", is_least=True),
         remedy=remedy,
         decimals=2,
-        absent="about its life: the drive's log tells of no wear yet, or of none at all",
+        absent="about its life: the drive's log has no wear yet, or none at all",
         needs_repeats=False,
         is_optional=True,
     )

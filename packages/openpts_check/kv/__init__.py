@@ -65,23 +65,9 @@ PURPOSE: Final = CheckPurpose(
             remedy="`openpts run qos` finds the highest load with the response times that you need",
             of_reads=True,
         ),
-<<<<<<< HEAD
         life_left(
             _WRITTEN_BYTES_PER_S,
             "`openpts check --for endurance` counts what your own load writes to the flash",
-=======
-        PurposeFigure(
-            key="years",
-            label="Life left at this rate of writes",
-            unit="years",
-            of=_years,
-            bound=PublishedBound(5, "openpts, the usual warranty", is_least=True),
-            remedy="`openpts check --for endurance` counts what your own load writes to the flash",
-            decimals=1,
-            absent="about its life: the drive's log has no wear yet, or none at all",
-            needs_repeats=False,
-            is_optional=True,
->>>>>>> 7c1679082 (texts: no dialect in reports, logs and pages; sentences of the manual have 25 words at most)
         ),
     ),
     shown=(Shown("reads", "ms", tuple((f"{pct:g} %", _percentile(pct)) for pct in (50, 95, 99, 99.9))),),

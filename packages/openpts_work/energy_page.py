@@ -121,10 +121,11 @@ def _of_whole(
 def _battery(battery_wh: float | None) -> tuple[_Figure, ...]:
     if battery_wh is None:
         return ()
-    label = f"a battery of {battery_wh:g} Wh lasts"
-    column = f"{battery_wh:g} Wh last (h)"
+    name = f"Battery {battery_wh:g} Wh"
     return (
-        _Figure("battery_h", column, label, "h", Better.HIGHER, 1, lambda part: part.battery_h(battery_wh)),
+        _Figure(
+            "battery_h", f"{name} (h)", name, "h", Better.HIGHER, 1, lambda part: part.battery_h(battery_wh)
+        ),
     )
 
 
@@ -171,15 +172,20 @@ _LONGEST_PRINTED: Final = 200
 
 
 def energy_page(work: DriveWork, prefix: str) -> Page | None:
-    """The table of all parts; None where nothing measured the drive's power."""
+    """The table of all parts; None where nothing measured the drive's power and no battery was given."""
+    page_id, battery_wh = f"{prefix}-energy", work.run.manifest.conditions.battery_wh
     if work.meter is None or not work.parts:
-        return None
-    page_id = f"{prefix}-energy"
-    figures = (*_FIGURES, *_windows(work), *_battery(work.run.manifest.conditions.battery_wh))
+        if battery_wh is None:
+            return None
+        why = NO_METER if work.meter is None else "the run has no part with I/O or a rest"
+        if work.meter is None and (simulation := work.run.manifest.target.simulation) is not None:
+            why = f"the preset {simulation.preset} has no power model"
+        return Page(page_id, "Energy", (Verdict(f"Battery {battery_wh:g} Wh: no hours, {why}.", "warn"),))
+    figures = (*_FIGURES, *_windows(work), *_battery(battery_wh))
     shown = table(
         page_id,
         "Energy of each part",
-        Col("PhaseWork", lambda part: Cell(part.name), align="left", width=2.6),
+        Col("Part", lambda part: Cell(part.name), align="left", width=2.6),
         (
             Col("Time (s)", lambda part: cells.number(part.elapsed_ns / NS_PER_S, 1)),
             *(Col(figure.column, figure.cell) for figure in figures),

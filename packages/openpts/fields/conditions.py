@@ -205,7 +205,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     battery_wh: Annotated[
         float | None,
         Field(
-            "Battery",
+            "Battery (Wh)",
             "Report how many hours a battery of so many watt-hours lasts at each load.",
             number("WH", gt=0, le=100_000),
             text="{:g} Wh",

@@ -202,3 +202,24 @@ def test_secondary_tables_have_the_power_of_the_window_by_element(tmp_path: Path
     )
     assert power == pytest.approx(1000 * joules / seconds)
     assert per_w == pytest.approx(sum(sample.ios for sample in samples) / joules)
+
+
+@pytest.mark.proves("LSI-GEN-04")
+def test_the_deck_s_drive_draws_what_data_sheets_of_its_kind_say(tmp_path: Path) -> None:
+    """600 mW idle (Intel 520, 325968-001US) and 3.0 W active (OCZ Vertex 3), both with an SF-2281."""
+    run = run_whole("fill", DriveClass.CLIENT, tmp_path / "run", shortened, "sim:sata-reduction")
+    measures = summarize(run)["measures"]
+    of = {name.removeprefix("energy."): one["value"] for name, one in measures.items() if "energy" in name}
+    assert of["rest_4_idle.mean_w"] == pytest.approx(0.6, rel=0.01)
+    assert of["rest_4_idle.battery_h"] == pytest.approx(50 / 0.6, rel=0.01)
+    (written_w,) = [value for name, value in of.items() if name.startswith("fill_1_seq") and "mean_w" in name]
+    assert written_w == pytest.approx(3.0, rel=0.03)
+
+
+def test_a_battery_without_a_meter_has_the_reason_in_the_report(tmp_path: Path) -> None:
+    run = run_whole("fill", DriveClass.CLIENT, tmp_path / "run", shortened, "sim:tlc")
+    sections = build_report(run, default_date(run)).sections
+    (page,) = [page for section in sections for page in section.pages if page.id == "fill-energy"]
+    (verdict,) = page.blocks
+    assert isinstance(verdict, Verdict)
+    assert verdict.text == "Battery 50 Wh: no hours, the preset tlc has no power model."

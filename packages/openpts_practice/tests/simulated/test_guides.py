@@ -229,6 +229,14 @@ def test_the_deck_of_lsi(tmp_path: Path) -> None:
             level: cells[place] for level, cells in written.items()
         }
     assert list(written) == ["0", "46", "100"]
+    energy = page.rows("lsi-entropy", "entropy-energy")
+    for level, cells in written.items():
+        sequential, random = (
+            energy[f"Sweep {number}: {order} 0/100, entropy:{level},dup:0,granule:4KiB"]
+            for number, order in ((1, "SEQ 128 KiB"), (2, "RND 4 KiB"))
+        )
+        per_gb = [one["J/GB written"]["text"] for one in (sequential, random)]
+        assert cells[2:] == [*per_gb, sequential["Battery 50 Wh (h)"]["text"]]
 
 
 def _is_fresh(row: dict[str, Any]) -> bool:

@@ -75,11 +75,11 @@ class Size(Struct, frozen=True):
         return whole_bytes * self.amount // 100 if self.is_pct else self.amount
 
 
-def size(text: str, kb_base: int) -> Size:
+def size(text: str, kb_base: int, most_pct: int = 100) -> Size:
     """``10%`` or ``64m``. Raises ValueTextError."""
     if text.endswith("%"):
-        if not re.fullmatch("[0-9]{1,3}", text[:-1]) or int(text[:-1]) > 100:
-            raise ValueTextError("is no whole per cent from 0 to 100")
+        if not re.fullmatch("[0-9]{1,3}", text[:-1]) or int(text[:-1]) > most_pct:
+            raise ValueTextError(f"is no whole per cent from 0 to {most_pct}")
         return Size(int(text[:-1]), is_pct=True)
     if text.lower().endswith("z"):
         raise ValueTextError("counts zones, which openpts has not")
@@ -121,31 +121,30 @@ def _filled(words: list[str]) -> dict[str, str]:
 def weighted_sizes(text: str, kb_base: int) -> dict[int, int]:
     """Sizes and their per cent in ``4k/10:64k/50:32k``; what is left is shared by those without.
 
-    fio reads a range of sizes as its first. Raises ValueTextError.
+    As fio: a range of sizes is its first, a share is its leading digits, 0 is none. What the shares leave
+    goes to the last size, and what is above 100 is never drawn. Raises ValueTextError.
     """
     shares: list[tuple[int, int | None]] = []
     for part in text.split(":"):
-        words = part.split("/")
-        block_bytes = whole_number(words[0].strip().split("-")[0], kb_base)
-        word = words[1].strip() if len(words) == 2 else ""
-        if len(words) > 2 or not re.fullmatch("[0-9]{0,3}", word):
+        written, slash, share = (word.strip() for word in part.partition("/"))
+        digits = re.match("[0-9]{0,3}", share)
+        if slash and share and not share[0].isdecimal():
             raise ValueTextError("is no list of sizes with their whole per cent, as 4k/10:64k/90")
-        shares.append((block_bytes, int(word) if word else None))
+        block_bytes = whole_number(written.split("-")[0], kb_base)
+        shares.append((block_bytes, (min(int(digits[0]), 100) or None) if digits and digits[0] else None))
     given = sum(share or 0 for _, share in shares)
     without = sum(share is None for _, share in shares)
-    if given > 100:
-        raise ValueTextError(f"has shares that sum to {given} per cent")
+    if given > 100 and without:
+        raise ValueTextError(f"has shares that sum to {given} per cent, and sizes without one")
     weights: dict[int, int] = {}
+    left = 100
     for block_bytes, share in shares:
-        weight = 100 - given if share is None else share * max(without, 1)
+        weight = 100 - given if share is None else min(share, left) * max(without, 1)
+        left -= min(share or 0, left)
         weights[block_bytes] = weights.get(block_bytes, 0) + weight
+    if not without:
+        weights[shares[-1][0]] += left
     return {block_bytes: weight for block_bytes, weight in weights.items() if weight}
-
-
-def given_pct(text: str) -> int:
-    """The sum of the shares in such a list."""
-    shares = [part.partition("/")[2].strip() for part in text.split(":")]
-    return 100 if not all(shares) else sum(int(share) for share in shares)
 
 
 MIXED: Final = (READ, WRITE)

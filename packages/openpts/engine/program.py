@@ -34,7 +34,9 @@ from openpts.vocabulary.sample import (
     StreamSample,
 )
 from openpts.vocabulary.stimulus import (
+    Batches,
     ByteAmount,
+    Capped,
     ClosedLoop,
     DataPattern,
     DriveFills,
@@ -186,6 +188,8 @@ def _pacing(pacing: Pacing) -> Json | str:
     match pacing:
         case ClosedLoop():
             return "closed_loop"
+        case Batches(cap=Capped() as cap):
+            return {_tag(pacing): _fields(pacing) | {"cap": _fields(cap)}}
         case _:
             return _variant(pacing)
 

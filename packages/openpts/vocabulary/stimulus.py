@@ -238,13 +238,6 @@ class ThinkTime(Struct, frozen=True, tag="think_time"):
     think_ns: int
 
 
-class Batches(Struct, frozen=True, tag="batches"):
-    """Each thread issues so many, waits until all of them are answered, and rests."""
-
-    ios: int
-    rest_ns: int
-
-
 class CapUnit(StrEnum):
     """What a capped rate counts."""
 
@@ -257,6 +250,17 @@ class Capped(Struct, frozen=True, tag="capped"):
 
     per_s: float
     unit: CapUnit
+
+
+class Batches(Struct, frozen=True, tag="batches", omit_defaults=True):
+    """Each thread issues so many, waits until all of them are answered, and rests.
+
+    With a ``cap`` it is no faster than that, and catches up with it after a rest.
+    """
+
+    ios: int
+    rest_ns: int
+    cap: Capped | None = None
 
 
 Pacing = ClosedLoop | FixedRate | Poisson | Burst | DutyCycle | ThinkTime | Batches | Capped

@@ -116,12 +116,13 @@ def _pacing_options(stimulus: Stimulus) -> FioOptions:
                     "think time at a queue depth above 1", "it waits for all that is outstanding first"
                 )
             return _think_time(think_ns)
-        case Batches(ios, rest_ns):
+        case Batches(ios, rest_ns, cap):
             if stimulus.operations.flush or stimulus.operations.fsync:
                 raise refusal("batches with flushes or fsyncs in them", "it counts only what moves data")
             # or else it counts completions, and issues more in the meantime
             counted = {"thinktime_blocks_type": "issue"} if stimulus.qd > 1 else {}
-            return _think_time(rest_ns) | {"thinktime_blocks": str(ios)} | counted
+            rates = {} if cap is None else _rates(stimulus, cap.per_s, cap.unit)
+            return _think_time(rest_ns) | {"thinktime_blocks": str(ios)} | counted | rates
         case Capped(per_s, unit):
             return _rates(stimulus, per_s, unit)
         case other:

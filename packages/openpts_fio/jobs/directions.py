@@ -16,7 +16,6 @@ from openpts_io.fio_values import (
     ORDERS,
     Size,
     ValueTextError,
-    given_pct,
     weighted_sizes,
     whole_number,
 )
@@ -111,9 +110,6 @@ def _sizes(job: Job, directions: Iterable[str]) -> dict[str, tuple[BlockSize, ..
     """The transfer sizes of each direction: bssplit before bsrange before bs, as in fio. Raises JobError."""
     split, ranges = job.lists("bssplit", weighted_sizes), job.lists("bsrange", _multiples)
     one_size = job.numbers("bs")
-    for text, pct in job.lists("bssplit", lambda text, _: (text, given_pct(text))).values():
-        if pct < 100:
-            job.note("bssplit", f"{text} sums to {pct} per cent, which openpts takes for all")
     found = {}
     for direction in directions:
         shares = split.get(direction) or ranges.get(direction)
@@ -129,16 +125,22 @@ def _sizes(job: Job, directions: Iterable[str]) -> dict[str, tuple[BlockSize, ..
 
 
 def _multiples(text: str, kb_base: int) -> dict[int, int]:
-    """``1k-4k``: the multiples of the smallest, equally often. Raises ValueTextError."""
+    """``1k-4k``: the multiples of the smallest, equally often; an end that is none has what is left of it.
+
+    Raises ValueTextError.
+    """
     first, dash, last = text.replace(":", "-").partition("-")
     if not dash:
         raise ValueTextError("is no range such as 4k-16k")
     least, most = sorted((whole_number(first.strip(), kb_base), whole_number(last.strip(), kb_base)))
-    if not least or most % least:
-        raise ValueTextError("has an end that is no multiple of its start")
+    if not least or (most % least and least.bit_count() > 1):
+        raise ValueTextError("has an end that is no multiple of its start, and a start that is no power of 2")
     if most // least > _MOST_SIZES:
         raise ValueTextError(f"has {most // least} sizes, more than {_MOST_SIZES}")
-    return dict.fromkeys(range(least, most + 1, least), 1)
+    common, left = math.gcd(most, least), most % least
+    return dict.fromkeys(range(least, most + 1, least), least // common) | (
+        {most: left // common} if left else {}
+    )
 
 
 def _alignment(sizes: Iterable[BlockSize], stated_bytes: int) -> int | None:
@@ -309,6 +311,10 @@ def _part(job: Job, directions: Sequence[Direction], target: TargetFacts, thread
     if start % sector:
         raise job.error("offset", f"starts at {start:,} B, which is no multiple of the sector, {sector} B")
     asked = job.size("size", _ALL)
+    if asked.is_pct and asked.amount > 100:
+        if any(one.random_pct for one in directions):
+            raise job.error("size", "is above 100 per cent, in which fio finds no place for a random block")
+        job.note("size", "is the target once, as in fio")
     if not asked.amount:
         asked = _ALL
     length = min(asked.of(capacity), capacity - start)

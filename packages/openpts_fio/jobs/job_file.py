@@ -195,6 +195,7 @@ def _raw_lines(path: Path, above: tuple[Path, ...], complaints: list[str]) -> It
 
 
 _Value = TypeVar("_Value")
+_MOST_PCT: Final = 999
 _YES: Final = {"1": True, "0": False, "true": True, "false": False}
 
 
@@ -295,7 +296,8 @@ class Job:
 
     def size(self, name: str, default: Size) -> Size:
         """A size in bytes or per cent. Raises JobError."""
-        return self._value(name, default, lambda text: size(text, self._kb_base))
+        most_pct = _MOST_PCT if name == "size" else 100
+        return self._value(name, default, lambda text: size(text, self._kb_base, most_pct))
 
     def numbers(self, name: str) -> dict[str, int]:
         """The whole numbers of the directions that were given one. Raises JobError."""

@@ -212,21 +212,28 @@ class PacingRates(Struct, frozen=True):
 
 
 def paces_of(job: Job, directions: Sequence[Direction], depth: int, threads: int) -> PacingRates:
-    """The pacing of ``threads`` threads. Raises JobError."""
-    rates = _rates(job, directions, threads)
+    """The pacing of ``threads`` threads, with the rests of ``thinktime``. Raises JobError."""
+    rates = _paces_of_rates(job, directions, threads)
     think_ns, blocks = job.time_ns("thinktime", NS_PER_US), job.number("thinktime_blocks", 1)
-    if think_ns:
-        if any(rate is not None for rate in rates):
-            raise job.error("thinktime", "with a rate, which fio catches up with after each rest")
-        if blocks < 1:
-            raise job.error("thinktime_blocks", "is below 1")
-        if depth > blocks and job.text("thinktime_blocks_type", "complete") == "complete":
-            raise job.error(
-                "thinktime_blocks",
-                f"is below iodepth, {depth}: what fio then issues before a rest depends on the drive; "
-                "use thinktime_blocks_type=issue",
-            )
-        return PacingRates(ThinkTime(think_ns) if blocks == depth == 1 else Batches(blocks, think_ns))
+    if not think_ns:
+        return rates
+    if blocks < 1:
+        raise job.error("thinktime_blocks", "is below 1")
+    if depth > blocks and job.text("thinktime_blocks_type", "complete") == "complete":
+        raise job.error(
+            "thinktime_blocks",
+            f"is below iodepth, {depth}: what fio then issues before a rest depends on the drive; "
+            "use thinktime_blocks_type=issue",
+        )
+    if isinstance(rates.together, Capped):
+        return replace(rates, together=Batches(blocks, think_ns, rates.together))
+    if not isinstance(rates.together, ClosedLoop):
+        raise job.error("thinktime", "with a rate that reads and writes have apart, or with random arrivals")
+    return PacingRates(ThinkTime(think_ns) if blocks == depth == 1 else Batches(blocks, think_ns))
+
+
+def _paces_of_rates(job: Job, directions: Sequence[Direction], threads: int) -> PacingRates:
+    rates = _rates(job, directions, threads)
     caps = [rate for rate in rates if rate is not None]
     if not caps:
         return PacingRates(ClosedLoop())
@@ -463,6 +470,8 @@ def _operations(job: Job, directions: Sequence[Direction]) -> OperationWeights:
 
 def _with_syncs(pacing: Pacing, operations: OperationWeights) -> Pacing:
     """Our cap counts fsyncs and flushes, fio's doesn't."""
+    if isinstance(pacing, Batches) and pacing.cap is not None:
+        return replace(pacing, cap=_with_syncs(pacing.cap, operations))
     syncs = operations.flush + operations.fsync
     if not syncs or not isinstance(pacing, Capped) or pacing.unit is not CapUnit.IOS:
         return pacing

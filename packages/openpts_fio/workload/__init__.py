@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions, StepCounts, at_time_scale
-from openpts.fields.field import PASSES, SECONDS, Field, ValueType, count, one_of
+from openpts.fields.field import PASSES, SECONDS, SWITCH, Field, ValueType, count, one_of
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import format_count
 from openpts.vocabulary.sample import Phase, StepPlace
@@ -34,7 +34,7 @@ _OF_A_JOB: Final = frozenset(
         "further_rounds",
     }
 )
-_OF_A_SUITE: Final = frozenset({"suite", "cycles", "precondition_cycles"})
+_OF_A_SUITE: Final = frozenset({"suite", "cycles", "precondition_cycles", "leave_out_refused"})
 
 
 class RoundFigure(StrEnum):
@@ -197,6 +197,17 @@ class WorkloadConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
             text=lambda cycles: format_count(cycles, "preconditioning cycle"),
         ),
     ] = 1
+
+    leave_out_refused: Annotated[
+        bool,
+        Field(
+            "Workloads that can't be run left out",
+            "Leave out the workloads of a suite that openpts can't run; their limits get no verdict.",
+            SWITCH,
+            show=lambda _conditions: "",
+            text="workloads that can't be run left out",
+        ),
+    ] = False
 
     @property
     def is_suite(self) -> bool:

@@ -16,6 +16,9 @@ from openpts.vocabulary.stimulus import Step
 ALL_STREAMS: Final = "all"
 """In place of a stream's name: all of them together."""
 
+TEMPLATES: Final = "jobfiles"
+"""The folder of a clone of FioSynth that has the job files of suites."""
+
 LONGEST_NS: Final = S_PER_YEAR * NS_PER_S
 """No step of a job is cut short by that."""
 
@@ -184,6 +187,10 @@ class WorkloadSuite(Struct, frozen=True, omit_defaults=True):
             (*template.lines, "[drive]") if self.own_section else template.lines,
             tuple(f"{name}={value}" for name, value in sorted(values.items())),
         )
+
+    def has_template(self, workload: SuiteWorkload) -> bool:
+        """Whether the clone had the workload's job file."""
+        return any(one.name == workload.template for one in self.templates)
 
     def factor(self, user_capacity_bytes: int) -> float:
         """By what rates are multiplied."""

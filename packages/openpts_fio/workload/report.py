@@ -28,6 +28,7 @@ from openpts_fio.workload.pages import (
     whole_of,
 )
 from openpts_fio.workload.results import WorkloadResults, analyze, judge_limit, tracked_name
+from openpts_fio.workload.steps import reason_left_out
 from openpts_pages import ticks
 from openpts_pages.kit import Plot, PlotName, page, rows_table
 from openpts_pages.measure import Measure, Measured, Subject, key_of, measured
@@ -191,6 +192,7 @@ class MeasuredWorkload(Struct, frozen=True):
     streams: tuple[StreamTimes, ...]
     limits: tuple[SuiteLimit, ...]
     of_cycles: tuple[tuple[JudgedLimit, ...], ...]
+    left_out: str = ""
 
     @property
     def judged(self) -> tuple[JudgedLimit, ...]:
@@ -202,6 +204,7 @@ class MeasuredWorkload(Struct, frozen=True):
         return {
             "name": self.workload.alias,
             "template": self.workload.template,
+            "left_out": self.left_out or None,
             "streams": [times_of_stream(streams) for streams in self.streams],
             "limits": [
                 _limit_figures(limit, worst(judged))
@@ -228,7 +231,11 @@ class SuiteReport(Struct, frozen=True):
         """What was measured, and which targets were not judged."""
         count = len(self.limits)
         limits = f"its {count} limits are on a page of their own" if count else "the suite sets no limits"
-        yield Verdict(f"{format_count(len(self.found), 'workload')} measured; {limits}.")
+        left_out = [one for one in self.found if one.left_out]
+        measured_count = format_count(len(self.found) - len(left_out), "workload")
+        yield Verdict(f"{measured_count} measured; {limits}.")
+        for one in left_out:
+            yield Verdict(f"Workload {one.workload.alias} left out: {one.left_out}.", "fail")
         if names := dict.fromkeys(name for one in self.found for name in one.workload.unread):
             yield Verdict(
                 f"Targets of the suite that openpts does not know, and did not judge: {', '.join(names)}."
@@ -264,9 +271,11 @@ class SuiteReport(Struct, frozen=True):
         pages = [state_page(self.run, "Purge and Preparation")]
         for number, one in enumerate(self.found, start=1):
             name = PlotName(f"workload-{number}", f"Plot X-WORKLOAD-{number}", one.workload.alias)
-            missing = None if one.streams else Verdict(f"{one.workload.alias}: n/a (not measured).", "fail")
+            why = f"left out: {one.left_out}" if one.left_out else "not measured"
+            missing = None if one.streams else Verdict(f"{one.workload.alias}: n/a ({why}).", "fail")
             pages.append(page(name, missing, *stream_blocks(name, one.samples, one.streams)))
-        firsts = {one.template: one for one in reversed((*suite.preparation, *suite.workloads))}
+        all_workloads = (*suite.preparation, *suite.workloads)
+        firsts = {one.template: one for one in reversed(all_workloads) if suite.has_template(one)}
         for number, template in enumerate(sorted(firsts), start=1):
             job = suite.job(firsts[template], capacity, self.conditions.seed)
             title = f"Job File {template}, as in {firsts[template].alias}"
@@ -284,10 +293,12 @@ class SuiteReport(Struct, frozen=True):
 
 def _measured(run: Run, conditions: WorkloadConditions) -> Iterator[MeasuredWorkload]:
     suite, count = conditions.suite, len(conditions.suite.workloads)
+    capacity = run.manifest.target.user_capacity_bytes
     for at, workload in enumerate(suite.workloads, start=1):
         numbers = range(at, conditions.cycles * count + 1, count)
         cycles = [[step.sample for step in run.phase(Phase.PROFILE, number=number)] for number in numbers]
-        limits = suite.limits_of(workload, run.manifest.target.user_capacity_bytes)
+        limits = suite.limits_of(workload, capacity)
+        left_out = reason_left_out(conditions, workload, capacity)
         samples = tuple(sample for of_cycle in cycles for sample in of_cycle)
         yield MeasuredWorkload(
             workload=workload,
@@ -295,9 +306,10 @@ def _measured(run: Run, conditions: WorkloadConditions) -> Iterator[MeasuredWork
             streams=stream_times(samples),
             limits=limits,
             of_cycles=tuple(
-                tuple(judge_limit(limit, workload.alias, one, _ocp_asks(limit)) for one in cycles)
+                tuple(judge_limit(limit, workload.alias, one, _ocp_asks(limit), left_out) for one in cycles)
                 for limit in limits
             ),
+            left_out=left_out,
         )
 
 

@@ -80,8 +80,13 @@ def analyze(
     )
 
 
-def judge_limit(limit: SuiteLimit, of: str, samples: Sequence[Sample], note: str = "") -> JudgedLimit:
-    """Hold all steps of the workload ``of`` together against a limit, the streams of each merged."""
+def judge_limit(
+    limit: SuiteLimit, of: str, samples: Sequence[Sample], note: str = "", left_out: str = ""
+) -> JudgedLimit:
+    """Hold all steps of the workload ``of`` together against a limit, the streams of each merged.
+
+    ``left_out`` is why it was not run.
+    """
     bound = limit.in_unit(limit.value)
     unjudged = JudgedLimit(
         name=f"{of}: {limit.name}",
@@ -93,7 +98,7 @@ def judge_limit(limit: SuiteLimit, of: str, samples: Sequence[Sample], note: str
         runs=1,
         note=note,
     )
-    if reason := _unjudged(limit, samples):
+    if reason := left_out or _unjudged(limit, samples):
         return replace(unjudged, reason=reason)
     done = [sample.operations[limit.operation] for sample in samples]
     distribution = LatencyDistribution.merged(one.histogram for one in done if one.histogram)

@@ -23,6 +23,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.config_files.written_file import WrittenFileError
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import Rule, Standard
 from openpts.units import GIB, KIB
@@ -32,7 +33,7 @@ from openpts.vocabulary.stimulus import BlockSize, ByteAmount, OperationWeights,
 from openpts_fio.workload import RoundFigure, WorkloadConditions
 from openpts_fio.workload.job import ALL_STREAMS, SuiteWorkload, stream_names
 from openpts_fio.workload.results import tracked_name, tracked_value
-from openpts_fio.workload.steps import job_steps
+from openpts_fio.workload.steps import job_steps, workload_steps
 from openpts_pts.shared.rounds.script import rounds_until_steady
 from openpts_pts.shared.script import written_in_sequence
 
@@ -107,8 +108,9 @@ def _until(step: Step, amount: ByteAmount) -> Step:
 
 
 def _suite(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
-    """Preparation and workloads, cycle by cycle; workloads are numbered through."""
+    """Preparation and workloads, cycle by cycle; workloads are numbered through, also those left out."""
     suite = conditions.suite
+    runnable = _runnable(conditions, user_capacity_bytes)
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
     prepared = measured = 0
@@ -117,22 +119,49 @@ def _suite(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
             prepared += 1
             steps = (
                 _clearing(conditions, user_capacity_bytes),
-                *_steps(conditions, workload, user_capacity_bytes),
+                *workload_steps(conditions, workload, user_capacity_bytes),
             )
             yield Apply(Phase.CONDITIONING, prepared, steps)
         for workload in suite.workloads:
             measured += 1
-            steps = _steps(conditions, workload, user_capacity_bytes)
+            if workload not in runnable:
+                continue
+            steps = workload_steps(conditions, workload, user_capacity_bytes)
             most = conditions.cycles * len(suite.workloads)
             yield Apply(Phase.PROFILE, measured, steps, most, repeatable=True)
     yield CycleFinished(Outcome(steady_round=None, last_round=0))
 
 
-def _steps(
-    conditions: WorkloadConditions, workload: SuiteWorkload, user_capacity_bytes: int
-) -> tuple[Step, ...]:
-    job = conditions.suite.job(workload, user_capacity_bytes, conditions.seed)
-    return job_steps(conditions, job, user_capacity_bytes)
+def _runnable(conditions: WorkloadConditions, user_capacity_bytes: int) -> tuple[SuiteWorkload, ...]:
+    """Those that are measured. Raises UsageError for all that can't be run, unless they are left out."""
+    suite, refused = conditions.suite, dict[SuiteWorkload, str]()
+    prepared = suite.preparation if conditions.precondition_cycles else ()
+    for workload in (*prepared, *suite.workloads):
+        try:
+            workload_steps(conditions, workload, user_capacity_bytes)
+        except UsageError as error:
+            refused[workload] = str(error)
+    found = tuple(one for one in suite.workloads if one not in refused)
+    is_prepared = refused.keys().isdisjoint(prepared)
+    if not refused or (conditions.leave_out_refused and found and is_prepared):
+        return found
+    names: dict[str, list[str]] = {}
+    for workload, reason in refused.items():
+        names.setdefault(reason, []).append(workload.alias)
+    others = f"--leave-out-refused runs the other {len(found)}" if found else "no workload is left"
+    total = len(prepared) + len(suite.workloads)
+    raise WrittenFileError(
+        (
+            *(f"{_first_of(aliases)}: {reason}" for reason, aliases in names.items()),
+            f"{len(refused)} of {total} workloads of {suite} can't be run: "
+            + (others if is_prepared else "its preparation is not left out"),
+        )
+    )
+
+
+def _first_of(aliases: list[str]) -> str:
+    others = f" and {len(aliases) - 1} more" if len(aliases) > 1 else ""
+    return f"workload {aliases[0]}{others}"
 
 
 def _clearing(conditions: WorkloadConditions, user_capacity_bytes: int) -> Step:

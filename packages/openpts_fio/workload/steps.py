@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from openpts.errors import UsageError
 from openpts.fields.conditions import SHORTEST_NS
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import (
@@ -20,7 +21,7 @@ from openpts.vocabulary.translation import Translation
 from openpts_fio.jobs.job_file import parse_jobs
 from openpts_fio.jobs.translation import translate
 from openpts_fio.workload import WorkloadConditions
-from openpts_fio.workload.job import LONGEST_NS, FioJob, by_name
+from openpts_fio.workload.job import LONGEST_NS, TEMPLATES, FioJob, SuiteWorkload, by_name
 
 _Rule = Duration | ByteAmount | DriveFills | IoCount | Steady
 
@@ -29,6 +30,29 @@ def job_steps(conditions: WorkloadConditions, job: FioJob, user_capacity_bytes: 
     """A step for each group of jobs that run together. Raises WrittenFileError for what can't be done."""
     steps = translation_of(conditions, job, user_capacity_bytes).steps
     return tuple(_shortened(step, conditions) for step in steps)
+
+
+def workload_steps(
+    conditions: WorkloadConditions, workload: SuiteWorkload, user_capacity_bytes: int
+) -> tuple[Step, ...]:
+    """The steps of a workload of the suite. Raises UsageError for what can't be done."""
+    suite = conditions.suite
+    if not suite.has_template(workload):
+        raise UsageError(f"the clone has no template {workload.template} in {TEMPLATES}: complete the clone")
+    return job_steps(
+        conditions, suite.job(workload, user_capacity_bytes, conditions.seed), user_capacity_bytes
+    )
+
+
+def reason_left_out(conditions: WorkloadConditions, workload: SuiteWorkload, user_capacity_bytes: int) -> str:
+    """Why a workload of the suite is left out; empty where it is run."""
+    if not conditions.leave_out_refused:
+        return ""
+    try:
+        workload_steps(conditions, workload, user_capacity_bytes)
+    except UsageError as error:
+        return str(error)
+    return ""
 
 
 def translation_of(conditions: WorkloadConditions, job: FioJob, user_capacity_bytes: int) -> Translation:

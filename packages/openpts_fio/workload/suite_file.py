@@ -14,6 +14,7 @@ from openpts.errors import UsageError
 from openpts.schema_words import in_words
 from openpts.units import MB, NS_PER_US
 from openpts_fio.workload.job import (
+    TEMPLATES,
     FioJob,
     LimitedFigure,
     LimitedOperation,
@@ -24,7 +25,6 @@ from openpts_fio.workload.job import (
 )
 
 SUITES: Final = "wkldsuites"
-TEMPLATES: Final = "jobfiles"
 _MOST_KIB: Final = 4096
 _YES: Final = "Y"
 _PERCENTILE: Final = re.compile(r"P([0-9]{1,2}(?:\.[0-9]{1,8})?)")
@@ -57,9 +57,9 @@ class _SuiteFile(Struct, frozen=True):
 
 
 def read_suite(folder: Path, name: str) -> WorkloadSuite:
-    """The suite of that name in a clone, with its templates.
+    """The suite of that name in a clone, with those of its templates that are there.
 
-    Raises UsageError for a file that is missing, or of another form.
+    Raises UsageError for a suite that is missing, or of another form.
     """
     path = folder / SUITES / name
     if Path(name).name != name or not path.is_file():
@@ -70,7 +70,7 @@ def read_suite(folder: Path, name: str) -> WorkloadSuite:
         name=name,
         preparation=prepared,
         workloads=measured,
-        templates=tuple(_templates(folder, name, (*prepared, *measured))),
+        templates=tuple(_templates(folder, (*prepared, *measured))),
         run_cycles=file.run_cycles,
         precondition_cycles=file.precondition_cycles,
         once=file.precondition_first_cycle_only == _YES,
@@ -101,15 +101,10 @@ def _file(path: Path) -> _SuiteFile:
     return file
 
 
-def _templates(folder: Path, suite: str, workloads: tuple[SuiteWorkload, ...]) -> Iterator[FioJob]:
-    """Each template that is used. Raises UsageError naming all that are missing."""
-    names = dict.fromkeys(workload.template for workload in workloads)
-    missing = [name for name in names if Path(name).name != name or not (folder / TEMPLATES / name).is_file()]
-    if missing:
-        raise UsageError(
-            f"{suite} can't be run: {folder / TEMPLATES} has no {', '.join(missing)}; complete the clone"
-        )
-    for name in names:
+def _templates(folder: Path, workloads: tuple[SuiteWorkload, ...]) -> Iterator[FioJob]:
+    for name in dict.fromkeys(workload.template for workload in workloads):
+        if Path(name).name != name or not (folder / TEMPLATES / name).is_file():
+            continue
         raw = read_written(folder / TEMPLATES / name, _MOST_KIB, "job file")
         yield FioJob(name, kept_lines(raw.decode(errors="replace").splitlines()))
 

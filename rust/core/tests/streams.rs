@@ -6,7 +6,7 @@ use openpts_core::engine::{EndedBy, StepResult, StepState, StreamResult};
 use openpts_core::histogram;
 use openpts_core::machine::IoPath;
 use openpts_core::workload::{
-    Bounds, CapUnit, Operation, OperationWeights, Pacing, Step, Stimulus, Stop, Stream,
+    Bounds, Cap, CapUnit, Operation, OperationWeights, Pacing, Step, Stimulus, Stop, Stream,
 };
 use support::{CAPACITY, milliseconds, next, on_path, scratch};
 
@@ -97,7 +97,7 @@ fn a_step_ends_with_its_last_stream() {
 #[test]
 fn a_cap_is_not_exceeded_and_nearly_reached() {
     for (unit, per_s, block) in [(CapUnit::Ios, 2_000.0, 4096), (CapUnit::Bytes, 2_000.0 * 8192.0, 8192)] {
-        let pacing = Pacing::Capped { per_s, unit };
+        let pacing = Pacing::Capped(Cap { per_s, unit });
         let capped = Stream::new(Stimulus { pacing, ..stimulus(100, block, 2, 4) });
         let free = Stream::new(stimulus(0, 4096, 1, 1));
         let result = run(IoPath::Uring, 3, 4, step(vec![capped, free], milliseconds(500)));
@@ -122,7 +122,7 @@ fn planned_ios_say_how_late_they_were() {
 
 #[test]
 fn a_thread_rests_after_each_batch_when_all_of_it_is_answered() {
-    let pacing = Pacing::Batches { ios: 5, rest_ns: 20_000_000 };
+    let pacing = Pacing::Batches { ios: 5, rest_ns: 20_000_000, cap: None };
     let batches = Step::new(Some(Stimulus { pacing, ..stimulus(100, 4096, 1, 2) }), milliseconds(210));
     let session = on_path(&scratch(), IoPath::Uring, 1, 2);
     session.submit(vec![batches]).unwrap();

@@ -86,6 +86,26 @@ def test_each_stream_has_its_rate_in_the_window(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "fio_ios"),
+    [
+        (("rate=4m", "thinktime=50000", "thinktime_blocks=4"), 236),
+        (("rate_iops=400", "thinktime=200000", "thinktime_blocks=100"), 1200),
+        (("rate_iops=100", "thinktime=1000", "thinktime_blocks=1"), 300),
+    ],
+)
+def test_a_rate_catches_up_with_rests_as_in_fio(
+    tmp_path: Path, options: tuple[str, ...], fio_ios: int
+) -> None:
+    """fio 3.33 on a loop device: so many reads in three seconds."""
+    lines = ("[a]", "rw=randread", "bs=4k", "time_based", "runtime=3", *options)
+    target = f"sim:{write_oracle(tmp_path, [9000.0])}"
+    run = run_whole(
+        "workload", DriveClass.ENTERPRISE, tmp_path / "run", of_job(FioJob("a", lines), max_rounds=5), target
+    )
+    assert 3 * summarize(run)["values"][0] == pytest.approx(fio_ios, rel=0.02)
+
+
+@pytest.mark.parametrize(
     ("figure", "stream", "first"),
     [
         (RoundFigure.IOPS, "writer", 100),

@@ -29,6 +29,7 @@ from openpts_fio.workload.job import (
 )
 from openpts_fio.workload.results import judge_limit
 from openpts_fio.workload.script import RULES, script, standard_conditions
+from openpts_fio.workload.steps import reason_left_out
 from openpts_fio.workload.suite_file import read_suite
 from tests.support.interval_samples import step_of
 from tests.support.subject_files import CLONE
@@ -165,11 +166,6 @@ def test_a_longest_step_ends_what_an_amount_would() -> None:
         ("../Two", {}, "has no suite '../Two'"),
         ("Two", {"def": []}, "a suite has a workload and a run cycle at least"),
         ("Two", {"run_cycles": "3"}, "expected a whole number, got a text, at run_cycles"),
-        (
-            "Two",
-            {"def": [{"template": "no.fio", "alias": "x"}]},
-            "jobfiles has no no.fio; complete the clone",
-        ),
     ],
 )
 def test_what_is_wrong_with_a_clone(tmp_path, name, changes, complaint) -> None:
@@ -215,21 +211,47 @@ def test_what_is_of_the_other_kind_of_load_is_refused(given, refused) -> None:
     assert refused or not deviations(conditions, standard, RULES)
 
 
-@pytest.mark.parametrize("name", [name for name in SUITES if lacking(name)])
-def test_a_suite_without_all_its_templates_names_those_that_are_missing(name) -> None:
-    with pytest.raises(UsageError) as refused:
-        read_suite(PEERS, name)
-    assert all(template in str(refused.value) for template in lacking(name))
+def planned_workloads(conditions: Any) -> list[int]:
+    steps = dry_run(script(conditions, 2 * TB), 2 * TB, AssumedDrive(), Ending.SHORTEST)
+    return [one.apply.number for one in steps if one.apply.phase is Phase.PROFILE]
 
 
-@pytest.mark.parametrize("name", [name for name in SUITES if not lacking(name)])
-def test_a_whole_suite_is_planned(name) -> None:
+@pytest.mark.parametrize("name", SUITES)
+def test_a_suite_is_planned_but_for_the_templates_that_it_lacks(name) -> None:
     suite = read_suite(PEERS, name)
     assert [one.unread for one in suite.workloads if one.unread] == []
     conditions = at_time_scale(conditions_of_suite(suite), 1 / 600)
-    steps = dry_run(script(conditions, 2 * TB), 2 * TB, AssumedDrive(), Ending.SHORTEST)
-    measured = [one for one in steps if one.apply.phase is Phase.PROFILE]
-    assert len(measured) == conditions.cycles * len(suite.workloads)
+    kept = [number for number, one in enumerate(suite.workloads, 1) if one.template not in lacking(name)]
+    if lacking(name):
+        with pytest.raises(UsageError) as refused:
+            planned_workloads(conditions)
+        assert any(template in str(refused.value) for template in lacking(name))
+    if not kept or {one.template for one in suite.preparation} & lacking(name):
+        return
+    cycles = range(0, conditions.cycles * len(suite.workloads), len(suite.workloads))
+    planned = planned_workloads(replace(conditions, leave_out_refused=True))
+    assert planned == [number + cycle for cycle in cycles for number in kept]
+
+
+def test_a_workload_that_can_not_be_run_is_left_out_by_option(tmp_path) -> None:
+    """Its limits have no verdict, and say why."""
+    workloads = json.loads((CLONE / "wkldsuites" / "Two").read_text())["def"]
+    missing = {**workloads[0], "template": "no.fio", "alias": "lost"}
+    suite = read_suite(written(tmp_path, **{"def": [workloads[0], missing, workloads[1]]}), "Two")
+    with pytest.raises(UsageError) as refused:
+        planned_workloads(conditions_of_suite(suite))
+    assert str(refused.value) == (
+        "workload lost: the clone has no template no.fio in jobfiles: complete the clone; "
+        "1 of 4 workloads of Two can't be run: --leave-out-refused runs the other 2"
+    )
+    conditions = conditions_of_suite(suite, leave_out_refused=True)
+    assert planned_workloads(conditions) == [1, 3, 4, 6]
+    why = reason_left_out(conditions, suite.workloads[1], 2 * TB)
+    found = judge_limit(limit(LimitedFigure.IOPS, 1), "lost", [], left_out=why)
+    assert (found.judgement, found.reason) == (NO_VERDICT, why)
+    alone = replace(suite, workloads=suite.workloads[1:2])
+    with pytest.raises(UsageError, match="no workload is left"):
+        planned_workloads(conditions_of_suite(alone, leave_out_refused=True))
 
 
 PASS, FAIL, NO_VERDICT = Judgement.PASS, Judgement.FAIL, Judgement.NO_VERDICT

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::barrier::ActiveStep;
-use crate::workload::{Arrivals, CapUnit, Coupling, DutyCycle, Io, Pacing, Stimulus, Stream, Uniform};
+use crate::workload::{Arrivals, Coupling, DutyCycle, Io, Pacing, Quota, Stimulus, Stream, Uniform};
 
 const NS_PER_S: f64 = 1e9;
 /// After this time a thread that is ahead of others looks again where they are.
@@ -40,13 +40,10 @@ pub(super) enum Pace {
         issued: u32,
         in_flight: u32,
         next_ns: u64,
+        quota: Option<Quota>,
     },
-    /// This thread's share of the cap: so long each unit takes, of which so many were issued.
-    Capped {
-        unit_ns: f64,
-        unit: CapUnit,
-        issued: u64,
-    },
+    /// This thread's share of the cap.
+    Capped(Quota),
     Coupled(Box<Coupled>),
 }
 
@@ -108,12 +105,11 @@ impl Pace {
         }
         match stimulus.pacing {
             Pacing::ThinkTime { think_ns } => Self::ThinkTime { think_ns, resting: VecDeque::new() },
-            Pacing::Batches { ios, rest_ns } => {
-                Self::Batches { ios, rest_ns, issued: 0, in_flight: 0, next_ns: 0 }
+            Pacing::Batches { ios, rest_ns, cap } => {
+                let quota = cap.map(|cap| Quota::new(cap, stimulus.tc, NS_PER_S));
+                Self::Batches { ios, rest_ns, issued: 0, in_flight: 0, next_ns: 0, quota }
             }
-            Pacing::Capped { per_s, unit } => {
-                Self::Capped { unit_ns: NS_PER_S / per_s * f64::from(stimulus.tc), unit, issued: 0 }
-            }
+            Pacing::Capped(cap) => Self::Capped(Quota::new(cap, stimulus.tc, NS_PER_S)),
             _ => Self::ClosedLoop,
         }
     }
@@ -121,7 +117,7 @@ impl Pace {
     /// Whether moments since the step's start decide, rather than completions.
     pub(super) fn is_planned(&self) -> bool {
         match self {
-            Self::Planned { .. } | Self::DutyCycle(_) | Self::Capped { .. } => true,
+            Self::Planned { .. } | Self::DutyCycle(_) | Self::Capped(_) => true,
             Self::Coupled(coupled) => coupled.own.is_planned(),
             _ => false,
         }
@@ -141,11 +137,11 @@ impl Pace {
             },
             // With the answer to the last of the batch, its rest is known.
             Self::Batches { ios, issued, .. } if issued == ios => Turn::Wait(u64::MAX),
-            Self::Batches { next_ns, .. } => Self::from(*next_ns, since_start_ns),
-            Self::Capped { unit_ns, issued, .. } => {
-                // From the sum, not from the moment before: nothing adds up over a long step.
-                Self::from((*issued as f64 * unit_ns) as u64, since_start_ns)
+            Self::Batches { next_ns, quota, .. } => {
+                let allowed_ns = quota.as_ref().map_or(0, Quota::due);
+                Self::from(allowed_ns.max(*next_ns), since_start_ns)
             }
+            Self::Capped(quota) => Self::from(quota.due(), since_start_ns),
             Self::Coupled(coupled) => coupled.turn(since_start_ns),
         }
     }
@@ -160,9 +156,11 @@ impl Pace {
         match self {
             Self::ClosedLoop | Self::DutyCycle(_) | Self::ThinkTime { .. } => (),
             Self::Planned { arrivals, next_ns } => *next_ns = arrivals.next_ns(random),
-            Self::Batches { issued, in_flight, .. } => (*issued, *in_flight) = (*issued + 1, *in_flight + 1),
-            Self::Capped { unit: CapUnit::Ios, issued, .. } => *issued += 1,
-            Self::Capped { unit: CapUnit::Bytes, issued, .. } => *issued += u64::from(io.length_bytes),
+            Self::Batches { issued, in_flight, quota, .. } => {
+                (*issued, *in_flight) = (*issued + 1, *in_flight + 1);
+                quota.iter_mut().for_each(|quota| quota.issued(io.length_bytes));
+            }
+            Self::Capped(quota) => quota.issued(io.length_bytes),
             Self::Coupled(coupled) => coupled.advance(io, random),
         }
     }
@@ -185,7 +183,7 @@ impl Pace {
                 resting.push_back((since_start_ns.saturating_add(*think_ns), slot));
                 false
             }
-            Self::Batches { ios, rest_ns, issued, in_flight, next_ns } => {
+            Self::Batches { ios, rest_ns, issued, in_flight, next_ns, .. } => {
                 *in_flight -= 1;
                 if *in_flight == 0 && issued == ios {
                     (*issued, *next_ns) = (0, since_start_ns.saturating_add(*rest_ns));

@@ -4,7 +4,7 @@ use rand_distr::{Exp1, Poisson};
 
 use super::random::Uniform;
 use super::share::thread_share;
-use super::stimulus::Pacing;
+use super::stimulus::{Cap, CapUnit, Pacing};
 
 const NS_PER_S: f64 = 1e9;
 
@@ -41,7 +41,7 @@ impl Arrivals {
             | Pacing::DutyCycle { .. }
             | Pacing::ThinkTime { .. }
             | Pacing::Batches { .. }
-            | Pacing::Capped { .. } => return None,
+            | Pacing::Capped(_) => return None,
         };
         Some(Self(process))
     }
@@ -92,6 +92,40 @@ impl Arrivals {
                 (ios - issued + 1) + bursts.saturating_sub(burst + 1).saturating_mul(ios)
             }
         }
+    }
+}
+
+/// What one thread was allowed to issue by a cap, and what it has issued.
+#[derive(Clone, Debug)]
+pub struct Quota {
+    /// How long each unit takes.
+    each: f64,
+    unit: CapUnit,
+    issued: u64,
+}
+
+impl Quota {
+    /// That of one of `tc` threads; `second` is how long a second is in the caller's unit of time.
+    #[must_use]
+    pub fn new(cap: Cap, tc: u32, second: f64) -> Self {
+        Self { each: second / cap.per_s * f64::from(tc), unit: cap.unit, issued: 0 }
+    }
+
+    /// When the next I/O is allowed, since the start of the stream.
+    #[inline]
+    #[must_use]
+    pub fn due(&self) -> u64 {
+        // From the sum, not from the moment before: nothing adds up over a long step.
+        (self.issued as f64 * self.each) as u64
+    }
+
+    /// An I/O of this length was issued.
+    #[inline]
+    pub fn issued(&mut self, length_bytes: u32) {
+        self.issued += match self.unit {
+            CapUnit::Ios => 1,
+            CapUnit::Bytes => u64::from(length_bytes),
+        };
     }
 }
 

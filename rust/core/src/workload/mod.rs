@@ -23,7 +23,7 @@ pub(crate) mod testing;
 mod unique_lbas;
 mod zones;
 
-pub use arrivals::{Arrivals, DutyCycle};
+pub use arrivals::{Arrivals, DutyCycle, Quota};
 pub use check::{
     Limits, MOST_BLOCK_SIZES, MOST_SEGMENTS, MOST_STREAMS, MOST_WINDOWS, MOST_ZONES, StimulusError,
     check_program, parse_program,
@@ -39,6 +39,6 @@ pub use schedule::{
     ScheduleError, ScheduleHeader, ScheduleWriter, ScheduledIo, UNKNOWN_LATENCY,
 };
 pub use stimulus::{
-    BlockSize, Bounds, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule,
+    BlockSize, Bounds, Cap, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule,
     Step, Stimulus, Stop, Stream, Zone,
 };

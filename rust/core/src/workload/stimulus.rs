@@ -360,15 +360,23 @@ pub enum Pacing {
         ios: u32,
         /// The rest.
         rest_ns: u64,
+        /// And no faster than this, all threads together: what a rest delays is caught up.
+        #[serde(default)]
+        cap: Option<Cap>,
     },
     /// A closed loop that is no faster than this, all threads together. What could not be issued in time is
     /// caught up; latency counts from the submission.
-    Capped {
-        /// The most that is issued in a second.
-        per_s: f64,
-        /// What is counted.
-        unit: CapUnit,
-    },
+    Capped(Cap),
+}
+
+/// A rate that is not exceeded.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cap {
+    /// The most that is issued in a second.
+    pub per_s: f64,
+    /// What is counted.
+    pub unit: CapUnit,
 }
 
 /// What a capped rate counts.

@@ -1,7 +1,7 @@
 //! What one of the workload's threads issues in a step, and when it may.
 
 use openpts_core::workload::{
-    Arrivals, CapUnit, Carried, Coupling, Cue, Io, IoStream, Operation, Pacing, Played, Player, Step, Stream,
+    Arrivals, Carried, Coupling, Cue, Io, IoStream, Operation, Pacing, Played, Player, Quota, Step, Stream,
 };
 
 use super::pacing::SlotPacing;
@@ -58,30 +58,24 @@ enum Turns {
         issued: u32,
         in_flight: u32,
         next_ps: Ps,
+        quota: Option<Quota>,
     },
-    /// So long each unit takes, of which so many were issued.
-    Capped {
-        unit_ps: f64,
-        unit: CapUnit,
-        issued: u64,
-    },
+    Capped(Quota),
 }
 
 impl Turns {
     fn new(stream: &Stream, thread: u32, ios: &mut IoStream<'_>) -> Self {
         let stimulus = &stream.stimulus;
         match stimulus.pacing {
-            Pacing::Batches { ios, rest_ns } => Self::Batches {
+            Pacing::Batches { ios, rest_ns, cap } => Self::Batches {
                 ios,
                 rest_ps: rest_ns.saturating_mul(PS_PER_NS),
                 issued: 0,
                 in_flight: 0,
                 next_ps: 0,
+                quota: cap.map(|cap| Quota::new(cap, stimulus.tc, PS_PER_S as f64)),
             },
-            Pacing::Capped { per_s, unit } => {
-                let unit_ps = PS_PER_S as f64 / per_s * f64::from(stimulus.tc);
-                Self::Capped { unit_ps, unit, issued: 0 }
-            }
+            Pacing::Capped(cap) => Self::Capped(Quota::new(cap, stimulus.tc, PS_PER_S as f64)),
             pacing => match Arrivals::new(pacing, stimulus.tc, thread) {
                 Some(mut arrivals) => {
                     let next_ns = arrivals.next_ns(ios.random());
@@ -211,9 +205,8 @@ impl<'a> Flow<'a> {
             Turns::Free => NEVER,
             Turns::Planned { next_ns, .. } => next_ns.saturating_mul(PS_PER_NS),
             Turns::Batches { ios, issued, .. } if issued == ios => NEVER,
-            Turns::Batches { next_ps, .. } => *next_ps,
-            // From the sum, not from the moment before: nothing adds up over a long step.
-            Turns::Capped { unit_ps, issued, .. } => (*issued as f64 * unit_ps) as Ps,
+            Turns::Batches { next_ps, quota, .. } => quota.as_ref().map_or(0, Quota::due).max(*next_ps),
+            Turns::Capped(quota) => quota.due(),
         };
         self.origin_ps.saturating_add(since_start_ps)
     }
@@ -230,9 +223,11 @@ impl<'a> Flow<'a> {
         match &mut self.turns {
             Turns::Free => (),
             Turns::Planned { arrivals, next_ns } => *next_ns = arrivals.next_ns(self.ios.random()),
-            Turns::Batches { issued, in_flight, .. } => (*issued, *in_flight) = (*issued + 1, *in_flight + 1),
-            Turns::Capped { unit: CapUnit::Ios, issued, .. } => *issued += 1,
-            Turns::Capped { unit: CapUnit::Bytes, issued, .. } => *issued += u64::from(io.length_bytes),
+            Turns::Batches { issued, in_flight, quota, .. } => {
+                (*issued, *in_flight) = (*issued + 1, *in_flight + 1);
+                quota.iter_mut().for_each(|quota| quota.issued(io.length_bytes));
+            }
+            Turns::Capped(quota) => quota.issued(io.length_bytes),
         }
     }
 
@@ -278,7 +273,7 @@ impl<'a> Flow<'a> {
             player.answered(place, (at_ps - self.origin_ps) / PS_PER_NS);
             return true;
         }
-        let Turns::Batches { ios, rest_ps, issued, in_flight, next_ps } = &mut self.turns else {
+        let Turns::Batches { ios, rest_ps, issued, in_flight, next_ps, .. } = &mut self.turns else {
             return false;
         };
         *in_flight -= 1;

@@ -32,7 +32,7 @@ impl SlotPacing {
             | Pacing::Poisson { .. }
             | Pacing::Burst { .. }
             | Pacing::Batches { .. }
-            | Pacing::Capped { .. } => Self::ByThread,
+            | Pacing::Capped(_) => Self::ByThread,
             Pacing::ClosedLoop | Pacing::DutyCycle { .. } => Self::ClosedLoop,
         }
     }

@@ -86,7 +86,7 @@ def test_fio_spellings_mean_the_same(fio, own) -> None:
     "words",
     [
         "--rw randread --mix 70/30", "--rw randtrim --trim 5", "--rwmixread 70",
-        "--rw randread --rwmixread 70", "--bssplit 4k/50:8k/50 --bs 4k", "--bssplit 4k/60:8k/60",
+        "--rw randread --rwmixread 70", "--bssplit 4k/50:8k/50 --bs 4k", "--bssplit 4k/60:8k/60:16k",
         "--runtime 10 --seconds 10", "--runtime 1.5", "--runtime 0", "--fio-value TIME=3",
     ],
 )  # fmt: skip

@@ -125,6 +125,12 @@ def test_number_ios_alone_ends_it_where_it_comes_first_each_time_that_it_loops()
         ("rw=randread thinktime=5ms", ThinkTime(5 * NS_PER_MS)),
         ("rw=randread thinktime=5 thinktime_blocks=7", Batches(7, 5000)),
         ("rw=randwrite rate_iops=80 fsync=4", Capped(100.0, CapUnit.IOS)),
+        (
+            "rw=randread rate_iops=100 thinktime=5 thinktime_blocks=7",
+            Batches(7, 5000, Capped(100.0, CapUnit.IOS)),
+        ),
+        ("rw=randread rate=1m, thinktime=5 thinktime_blocks=7", Batches(7, 5000, Capped(MIB, CapUnit.BYTES))),
+        ("rw=randwrite rate=1m,,1m thinktime=5 thinktime_blocks=7", Batches(7, 5000)),
     ],
 )
 def test_pacing(options, pacing) -> None:

@@ -101,13 +101,19 @@ def test_numbers_are_read_as_far_as_fio_reads_them() -> None:
         ("4k/50:36k-60k/6:64k/44", {4096: 50, 36864: 6, 65536: 44}),
         ("4k/50:4k/50", {4096: 100}),
         ("64MB", {64 << 20: 100}),
+        ("4k/60:8k/60", {4096: 60, 8192: 40}),
+        ("4k/50-8k/50", {4096: 100}),
+        ("4k/12.5:8k/87.5", {4096: 12, 8192: 88}),
+        ("512/11/2:4k/89", {512: 11, 4096: 89}),
+        ("4k/30:8k/30", {4096: 30, 8192: 70}),
+        ("4k/0:8k/50", {4096: 50, 8192: 50}),
     ],
 )
 def test_sizes_with_shares(text, expected) -> None:
     assert weighted_sizes(text, 1024) == expected
 
 
-@pytest.mark.parametrize("text", ["4k/60:8k/60", "4k/1.5", "4k/50/2", "4k/a", ""])
+@pytest.mark.parametrize("text", ["4k/60:8k/60:16k", "4k/a", ""])
 def test_no_sizes_with_shares(text) -> None:
     with pytest.raises(ValueTextError):
         weighted_sizes(text, 1024)

@@ -1,14 +1,15 @@
 //! When I/Os are issued.
 
-use super::super::stimulus::Pacing;
+use super::super::stimulus::{Cap, Pacing};
 
 pub(super) fn check(pacing: Pacing) -> Result<(), String> {
     match pacing {
         Pacing::ClosedLoop | Pacing::ThinkTime { .. } => Ok(()),
         Pacing::Batches { ios: 0, .. } => Err("batches.ios 0 does nothing".into()),
         Pacing::Batches { rest_ns: 0, .. } => Err("batches.rest_ns 0 is not above 0".into()),
+        Pacing::Batches { cap: Some(Cap { per_s, .. }), .. } => check_rate("batches.cap.per_s", per_s),
         Pacing::Batches { .. } => Ok(()),
-        Pacing::Capped { per_s, .. } => check_rate("capped.per_s", per_s),
+        Pacing::Capped(Cap { per_s, .. }) => check_rate("capped.per_s", per_s),
         Pacing::FixedRate { ios_per_s } => check_rate("fixed_rate.ios_per_s", ios_per_s),
         Pacing::Poisson { ios_per_s } => check_rate("poisson.ios_per_s", ios_per_s),
         Pacing::Burst { ios: 0, .. } => Err("burst.ios 0 does nothing".into()),

@@ -1,7 +1,7 @@
 //! Several streams in one step against what they must do to the nanosecond.
 
 use openpts_core::engine::{EndedBy, StreamResult};
-use openpts_core::workload::{Bounds, CapUnit, Operation, Pacing, Step, Stimulus, Stop, Stream};
+use openpts_core::workload::{Bounds, Cap, CapUnit, Operation, Pacing, Step, Stimulus, Stop, Stream};
 
 use super::super::testing::*;
 
@@ -71,7 +71,7 @@ fn a_step_ends_with_the_last_of_its_streams() {
 #[test]
 fn a_cap_of_bytes_counts_bytes_and_one_of_ios_counts_ios() {
     let setup = open(Servers::new(64));
-    let capped = |per_s, unit| Stream::new(paced(2, 4, Pacing::Capped { per_s, unit }));
+    let capped = |per_s, unit| Stream::new(paced(2, 4, Pacing::Capped(Cap { per_s, unit })));
     let streams = vec![capped(4_000.0, CapUnit::Ios), capped(4096.0 * 8_000.0, CapUnit::Bytes)];
     let cell = setup.run_one(together(streams, lasting(50 * MS)));
     assert_eq!(cell.streams.iter().map(ios).collect::<Vec<_>>(), [200, 400]);
@@ -81,7 +81,7 @@ fn a_cap_of_bytes_counts_bytes_and_one_of_ios_counts_ios() {
 #[test]
 fn a_cap_that_the_drive_cannot_reach_is_a_closed_loop() {
     let setup = open(Servers::new(1));
-    let capped = paced(1, 4, Pacing::Capped { per_s: 1e6, unit: CapUnit::Ios });
+    let capped = paced(1, 4, Pacing::Capped(Cap { per_s: 1e6, unit: CapUnit::Ios }));
     let cell = setup.run_one(step(capped, lasting(10 * MS)));
     assert_eq!(total(&cell).ios, 100 + 3, "the three outstanding at the end count, with their time");
 }
@@ -90,11 +90,26 @@ fn a_cap_that_the_drive_cannot_reach_is_a_closed_loop() {
 fn a_batch_is_answered_before_the_rest_begins() {
     // Five by a queue of two: three rounds of 100 us, then 700 us of rest: a batch a millisecond.
     let setup = open(Servers::new(64));
-    let batches = paced(1, 2, Pacing::Batches { ios: 5, rest_ns: 700_000 });
+    let batches = paced(1, 2, Pacing::Batches { ios: 5, rest_ns: 700_000, cap: None });
     let cell = setup.run_one(step(batches, lasting(10 * MS)));
     assert_eq!(total(&cell).ios, 50);
     let submitted = setup.submissions_ns();
     assert_eq!(submitted[..6], [0, 0, 100_000, 100_000, 200_000, 1_000_000]);
+}
+
+#[test]
+fn what_a_rest_delays_is_caught_up_with_the_cap() {
+    // 5,000 a second are due at 200 us each; ten of them rest for 3 ms, and the next ten are late at once.
+    let setup = open(Servers::new(64));
+    let cap = Some(Cap { per_s: 5_000.0, unit: CapUnit::Ios });
+    let batches = paced(1, 1, Pacing::Batches { ios: 10, rest_ns: 3_000_000, cap });
+    let cell = setup.run_one(step(batches, lasting(50 * MS)));
+    let submitted = setup.submissions_ns();
+    assert_eq!(submitted[..3], [0, 200_000, 400_000]);
+    // The tenth is answered at 1,900 us; those until 4,900 us are overdue, each a service time behind the other.
+    assert_eq!(submitted[10..13], [4_900_000, 5_000_000, 5_100_000]);
+    // A batch of a millisecond each 4 ms is half of the cap: it is never caught up.
+    assert_eq!(total(&cell).ios, 124);
 }
 
 #[test]
@@ -149,7 +164,7 @@ fn a_stream_with_a_share_waits_for_those_that_run() {
 #[test]
 fn shares_and_rates_hold_together() {
     let setup = open(Servers::new(64));
-    let capped = paced(2, 4, Pacing::Capped { per_s: 10_000.0, unit: CapUnit::Ios });
+    let capped = paced(2, 4, Pacing::Capped(Cap { per_s: 10_000.0, unit: CapUnit::Ios }));
     let streams = vec![
         Stream { share: 1, ..Stream::new(capped) },
         Stream { share: 2, ..Stream::new(random(1, 8, Operation::Write)) },

@@ -39,6 +39,6 @@ pub use schedule::{
     ScheduleError, ScheduleHeader, ScheduleWriter, ScheduledIo, UNKNOWN_LATENCY,
 };
 pub use stimulus::{
-    BlockSize, Bounds, Cap, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule,
-    Step, Stimulus, Stop, Stream, Zone,
+    BlockSize, Bounds, Cap, CapUnit, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure,
+    SteadyRule, Step, Stimulus, Stop, Stream, Zone,
 };

@@ -133,7 +133,7 @@ def _suite(conditions: WorkloadConditions, user_capacity_bytes: int) -> Script:
 
 
 def _runnable(conditions: WorkloadConditions, user_capacity_bytes: int) -> tuple[SuiteWorkload, ...]:
-    """Those that are measured. Raises UsageError for all that can't be run, unless they are left out."""
+    """Workloads that are measured. Raises UsageError for all that can't be run, unless they are left out."""
     suite, refused = conditions.suite, dict[SuiteWorkload, str]()
     prepared = suite.preparation if conditions.precondition_cycles else ()
     for workload in (*prepared, *suite.workloads):

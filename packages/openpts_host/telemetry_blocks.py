@@ -12,13 +12,13 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from openpts.record.health import TelemetrySeries
+from openpts.record.health import EXTERNAL_TEMPERATURE, TelemetrySeries, difference
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_capacity
 from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, rows_table
-from openpts_pages.model import Block, Column, Figure, Page, PlotRule, Series, Table, Verdict
+from openpts_pages.model import Block, Cell, Column, Figure, Page, PlotRule, Series, Table, Verdict
 
 # A row of a plotted table holds so much time: as short as the rows stay few.
 _MOST_ROWS: Final = 1500
@@ -156,6 +156,7 @@ def telemetry_blocks(run: Run) -> tuple[Block, ...]:
     return (
         *((_summary(values),) if values else ()),
         *_throttling(series.get(_THROTTLED)),
+        *_above_sensor(series),
         *_link(series, changes, run),
         *foreign_io(run, series.get(_FOREIGN)),
         *((_processors(single),) if single else ()),
@@ -171,6 +172,19 @@ def _throttling(throttled: TelemetrySeries | None) -> tuple[Verdict, ...]:
     if not share_pct:
         return (Verdict("Heat slowed the device down in none of the samples.", "pass"),)
     return (Verdict(f"Heat slowed the device down in {cells.fixed(share_pct, 1)} % of the samples.", "fail"),)
+
+
+def _above_sensor(series: Mapping[str, TelemetrySeries]) -> tuple[Verdict, ...]:
+    """By how much the operator's meter was above the drive's own sensor (HYP-TMP-02)."""
+    if EXTERNAL_TEMPERATURE not in series:
+        return ()
+    above = difference(series[EXTERNAL_TEMPERATURE], series.get(TEMPERATURE))
+    if above is None:
+        return (
+            Verdict("Operator's meter less the drive's sensor: n/a (the drive reported no temperature)."),
+        )
+    most, mean = (f"{value:+.1f} K" for value in (max(above.values), fmean(above.values)))
+    return (Verdict(f"Operator's meter less the drive's sensor: {most} at most, {mean} on average."),)
 
 
 def _summary(values: Mapping[str, TelemetrySeries]) -> Table:
@@ -322,7 +336,11 @@ def panels(
         for t_ns, label in marks
         if axis.first_ns <= t_ns <= axis.last_ns
     )
-    drawn = [_temperature(shown[TEMPERATURE], axis)] if TEMPERATURE in shown else []
+    drawn = (
+        [_temperature(shown[TEMPERATURE], shown.get(EXTERNAL_TEMPERATURE), axis)]
+        if TEMPERATURE in shown
+        else []
+    )
     drawn += [_lines(panel, shown, axis) for panel in _panels(shown)]
     return tuple(
         block
@@ -395,14 +413,26 @@ class _TimeAxis(Struct, frozen=True):
         )
 
 
-def _temperature(series: TelemetrySeries, axis: _TimeAxis) -> tuple[Figure, Table]:
-    rows = {
+def _temperature(
+    series: TelemetrySeries, external: TelemetrySeries | None, axis: _TimeAxis
+) -> tuple[Figure, Table]:
+    """The drive's sensor, and beside it the operator's meter."""
+    rows: dict[int, list[Cell]] = {
         number: [cells.number(of(values), 1) for of in (fmean, min, max)]
         for number, values in rows_of_time(series, axis.first_ns, axis.row_ns)
     }
-    labels = ("Mean (°C)", "Lowest (°C)", "Highest (°C)")
+    labels = ["Mean (°C)", "Lowest (°C)", "Highest (°C)"]
+    values, beside = [*series.values], []
+    if external is not None:
+        labels.append("Operator's meter (°C)")
+        values += external.values
+        beside.append(Series("Operator's meter", "column", (3,), _COLORS[1], style="line"))
+        of_rows = dict(rows_of_time(external, axis.first_ns, axis.row_ns))
+        for number, row in rows.items():
+            held = of_rows.get(number)
+            row.append(cells.number_or("nothing was sampled", fmean(held) if held else None, 1))
     table = axis.table("temperature", labels, rows, _PRINTED_VALUES)
-    lowest, highest = min(series.values), max(series.values)
+    lowest, highest = min(values), max(values)
     figure = axis.figure(
         _TEMPERATURE,
         table,
@@ -411,6 +441,7 @@ def _temperature(series: TelemetrySeries, axis: _TimeAxis) -> tuple[Figure, Tabl
         Series("Lowest", "column", (1,), _RANGE_COLOR, style="line"),
         Series("Highest", "column", (2,), _RANGE_COLOR, style="line"),
         Series("Mean", "column", (0,), _COLORS[0], style="mean", emphasis=True),
+        *beside,
         height_px=260,
     )
     return figure, table

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import accumulate, groupby, pairwise
+from statistics import fmean
 from typing import Final
 
 from msgspec import Struct, structs
@@ -10,13 +11,15 @@ from msgspec.structs import replace
 
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.standing import Standing
-from openpts.record.health import TelemetrySeries
+from openpts.record.health import EXTERNAL_TEMPERATURE, TelemetrySeries, difference
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, NS_PER_S, format_duration
 from openpts.vocabulary.sample import DRIVE_MEDIA_WRITES, Interval
 from openpts.vocabulary.stimulus import ClosedLoop
+from openpts.vocabulary.verdict import Better
 from openpts_pages import cells
 from openpts_pages.kit import Col, table
+from openpts_pages.measure import Measure, Measured, Subject
 from openpts_pages.model import Cell, Page, Section, Verdict
 from openpts_work.counters import counter_change
 from openpts_work.dips import SHARE, WINDOW, Dip, dips_of
@@ -234,6 +237,34 @@ def _of_level(dip: LoadDip) -> Iterator[str]:
         yield "the lower level lasts"
 
 
+_ABOVE_SENSOR: Final = tuple(
+    Measure[TelemetrySeries](
+        key,
+        "{name}, " + label,
+        "K",
+        value,
+        better=Better.UNJUDGED,
+        decimals=1,
+        of_steady_state=False,
+        on_cover=False,
+    )
+    for key, label, value in (
+        ("largest_k", "largest", lambda above: max(above.values)),
+        ("mean_k", "mean of all readings", lambda above: fmean(above.values)),
+    )
+)
+
+
+# HYP-TMP-02
+def _temperature_measures(run: Run) -> Iterator[Measured]:
+    """By how much the operator's meter was above the drive's sensor; none without both."""
+    series = run.telemetry_series
+    above = difference(series.get(EXTERNAL_TEMPERATURE), series.get("temperature_c"))
+    if above is not None:
+        subject = Subject("Operator's meter less the drive's sensor", "temperature.above_sensor")
+        yield from (measure.of(above, subject) for measure in _ABOVE_SENSOR)
+
+
 def with_drive_work(content: ReportContent, run: Run) -> ReportContent:
     """The content with measures and pages of energy, media writes and dips, as far as they are known."""
     work = DriveWork(run)
@@ -260,7 +291,12 @@ def with_drive_work(content: ReportContent, run: Run) -> ReportContent:
 
     return replace(
         content,
-        measures=(*content.measures, *energy_measures(work), *media_measures(work)),
+        measures=(
+            *content.measures,
+            *energy_measures(work),
+            *media_measures(work),
+            *_temperature_measures(run),
+        ),
         sections=sections,
         conditions=lambda: (*content.conditions(), *dips_verdict(*found_dips())),
     )

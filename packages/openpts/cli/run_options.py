@@ -101,6 +101,11 @@ class RunArgs:
         "Run this program during the test and read a power meter from its output, one number of "
         "watts per line. No shell.",
     )
+    temperature_command: str | None = option(
+        "COMMAND",
+        "Run this program during the test and read a camera or a probe from its output, one number of "
+        "degrees Celsius per line. No shell.",
+    )
     describe: Path | None = option("FILE", RUN_SETTINGS["describe"].text, FILE)
     out: Path | None = option("", "Run folder; must be new or empty.", PATH, usual=OUTPUT)
     operator: str | None = option("", RUN_SETTINGS["operator"].text)

@@ -47,10 +47,10 @@ from openpts.record.reader import read_run
 from openpts.runner.driver import driver_of, driver_of_record
 from openpts.runner.event_lines import DeviationFound, PurgeProgressed
 from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
+from openpts.runner.meter_command import METERS, MeterCommand
 from openpts.runner.progress import RunProgress
 from openpts.runner.run import run_test
 from openpts.runner.settings import RunSettings
-from openpts.runner.telemetry import PowerCommand
 from openpts.vocabulary.facts import DescribedDrive, People, Purpose, Scenario
 from openpts.vocabulary.purge import Consent
 
@@ -167,8 +167,9 @@ def settings_of(
     inputs = {} if plan is None else {f"plan{Path(plan.path).suffix.lower()}": plan.raw}
     inputs |= {"description.toml": description.raw} if description.path else {}
     people = {name: getattr(args, name) or planned.get(name) for name in ("operator", "auditor", "sponsor")}
-    if args.power_command is not None:
-        PowerCommand(args.power_command)
+    for what, meter in METERS.items():
+        if (command := getattr(args, f"{what}_command")) is not None:
+            MeterCommand(meter, command)
     said = {name: getattr(args, name) for name in RequestedSettings.__struct_fields__ if hasattr(args, name)}
     said |= {
         "cpus": pinned_cpus(args.cpus),

@@ -16,7 +16,8 @@ from openpts.vocabulary.sample import Phase, Sample
 CONTINUED: Final = "process_continued"
 """How often openpts has gone on after it was stopped, among what was sampled."""
 
-# What a power meter of the operator's reports, among what was sampled.
+# What meters of the operator's report, among what was sampled.
+EXTERNAL_TEMPERATURE: Final = "temperature_external_c"
 EXTERNAL_POWER: Final = "power_external_w"
 EXTERNAL_PEAK: Final = "power_external_peak_w"
 DRIVE_POWER: Final = "drive_power_w"
@@ -85,6 +86,18 @@ class TelemetrySeries(Struct, frozen=True):
     def at(self, t_ns: int) -> float:
         """The value that held at that moment; the first one before it."""
         return self.values[max(0, bisect_right(self.t_ns, t_ns) - 1)]
+
+
+def difference(of: TelemetrySeries | None, base: TelemetrySeries | None) -> TelemetrySeries | None:
+    """By how much the first is above what the other was then; None where they have no time in common."""
+    if of is None or base is None:
+        return None
+    moments = [
+        (t_ns, value - base.at(t_ns))
+        for t_ns, value in zip(of.t_ns, of.values, strict=True)
+        if t_ns >= base.t_ns[0]
+    ]
+    return TelemetrySeries(*zip(*moments, strict=True)) if moments else None
 
 
 def visible_points(points: tuple[TelemetryPoint, ...]) -> tuple[TelemetryPoint, ...]:

@@ -81,6 +81,7 @@ class RequestedSettings(Struct, frozen=True):
     require_steady: bool = False
     exclusive_host: bool = False
     slow_io_ms: float | None = None
+    temperature_command: str | None = None
 
 
 class Attempt(Struct, frozen=True):

@@ -89,7 +89,7 @@ class RunStartedLine(_Line, frozen=True, kw_only=True, tag="run_started"):
     plan: tuple[PlannedPhase, ...]
 
 
-Topic = Literal["healed", "io_hangs", "standstill", "power_unread", "record_delayed", "goes_on"]
+Topic = Literal["healed", "io_hangs", "standstill", "meter_unread", "record_delayed", "goes_on"]
 
 
 class Note(_Line, frozen=True, kw_only=True, tag="note"):

@@ -159,7 +159,8 @@ def _prepared(
         known.manifest = manifest = replace(tuned, engine=engine.facts, data_checks=checks)
         # what is open of a drive keeps its name from it when it comes back
         period_s = settings.telemetry_period_s if driver.drive_stays else None
-        sampler = sampler_of(period_s, settings.power_command, concerns.gauges)
+        commands = {"power": settings.power_command, "temperature": settings.temperature_command}
+        sampler = sampler_of(period_s, commands, concerns.gauges)
         with begun.record(checked.folder, manifest, device.owner, {**settings.inputs, **device.inputs}) as (
             stored,
             past,

@@ -428,7 +428,7 @@ class ScriptRunner:
                 return self._on_clock(sample)
             progress = self.engine.progress()
             self.emit(Ticked(self._place, step, progress, self.sampler.temperature_c))
-            self._doubt_power()
+            self._doubt_meters()
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
             if faulty:
@@ -501,14 +501,14 @@ class ScriptRunner:
         self.keep_telemetry()
         self.pause.announce()
 
-    def _doubt_power(self, *, ended: bool = False) -> None:
-        if text := self.sampler.power_doubt(ended=ended):
-            self.pause.tell(Note(topic="power_unread", text=text))
+    def _doubt_meters(self, *, ended: bool = False) -> None:
+        for text in self.sampler.doubts(ended=ended):
+            self.pause.tell(Note(topic="meter_unread", text=text))
 
     def keep_telemetry(self, *, ended: bool = False) -> None:
         """Record the samples so far, once a step has set the engine's clock; ``ended``: no more will come."""
         if ended:
-            self._doubt_power(ended=True)
+            self._doubt_meters(ended=True)
         offset_ns = self._engine_clock_offset_ns
         if offset_ns is None:
             return

@@ -68,6 +68,7 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
     tune: bool = False
     telemetry_period_s: float | None = PERIOD_S
     power_command: str | None = None
+    temperature_command: str | None = None
     drive_class: DriveClass
     adjust: Adjust
     consent: Consent

@@ -8,11 +8,8 @@ have in common is read by one of them (SharedSample).
 
 import fcntl
 import os
-import re
-import shlex
 import signal
 import struct
-import subprocess
 import threading
 import time
 import zlib
@@ -27,22 +24,11 @@ import msgspec
 from msgspec import Struct, field
 
 from openpts.analysis.host_limits import HostLimit, rule_of
-from openpts.errors import UsageError, failing_as
 from openpts.gauge import Gauge
 from openpts.ownership import HOST_FOLDER
-from openpts.programs import refuse_missing
-from openpts.record.health import (
-    CONTINUED,
-    EXTERNAL_PEAK,
-    EXTERNAL_POWER,
-    Spans,
-    TelemetryPoint,
-    TelemetrySeries,
-    spans_of,
-    step_marks,
-)
+from openpts.record.health import CONTINUED, Spans, TelemetryPoint, TelemetrySeries, spans_of, step_marks
 from openpts.runner.events import HostLimited
-from openpts.system_files import printable
+from openpts.runner.meter_command import METERS, MeterCommand
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.sample import Sample, StepPlace
@@ -130,138 +116,12 @@ class SharedSample(Struct):
         return readings
 
 
-_LONGEST_LINE: Final = 1000
-_READING: Final = re.compile(
-    rb"\s*([^0-9:=]*[:=]\s*)?([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*(m?w(?:atts?)?|milliwatts?)?\s*",
-    re.IGNORECASE,
-)
-_MOST_WITHOUT_UNIT_W: Final = 1000
-"""Above it a number without a unit is rather one of mW."""
-_LINES_UNTIL_DOUBT: Final = 3
-
-Sink = Callable[[tuple[int, str, float]], object]
-
-
-class PowerCommand:
-    """A meter's program of the operator's, which prints watts; each number gets the time of its arrival.
-
-    ``command`` is split as by a shell; there is none. A line is a number, or has a label, units and the peak
-    in it: ``Power: 4500 mW``, ``4.5 W peak 7.2 W``. One that begins with ``#`` says what is metered. Lines
-    that are no number are counted and left out. Raises UsageError if there is no such program.
-    """
-
-    def __init__(self, command: str) -> None:
-        try:
-            self._words = shlex.split(command)
-        except ValueError as error:
-            raise UsageError(f"invalid --power-command {command!r}: {error}") from error
-        if not self._words:
-            raise UsageError(
-                "--power-command is empty: name a program that prints one number of watts per line"
-            )
-        refuse_missing(self._words[0], "--power-command")
-        self._text = printable(command)
-        self._says = ""
-        self._numbers = 0
-        self._others = 0
-        self._first_other = ""
-        self._doubted = False
-        self._ended_with: int | None = None
-
-    @property
-    def facts(self) -> Facts:
-        """What it is and how it went until now, for the record."""
-        went = f"{self._numbers} values" + (f", {self._others} lines without" if self._others else "")
-        if self._ended_with is not None:
-            went += f"; the command ended by itself with {self._ended_with}"
-        says = f"; {self._says}" if self._says else ""
-        return {
-            "external power": Fact(f"{EXTERNAL_POWER}; as the command reports it: {went}{says}", self._text)
-        }
-
-    def doubt(self, *, ended: bool) -> str:
-        """What is wrong with its lines: once if none of the first was a number, and at the end."""
-        all_lines = self._numbers + self._others
-        if not ended:
-            if self._doubted or self._numbers or self._others < _LINES_UNTIL_DOUBT:
-                return ""
-            self._doubted = True
-        elif not all_lines:
-            return "the power command printed nothing"
-        if not self._others:
-            return ""
-        return (
-            f"{self._others:,} of {all_lines:,} lines of the power command are no number of watts; the first "
-            f"was {self._first_other!r}: print one number a line, with its unit W or mW"
-        )
-
-    @contextmanager
-    def running(self, sink: Sink) -> Iterator[None]:
-        """The program runs while the block does. Raises UsageError if it can't be started."""
-        with failing_as(UsageError, f"--power-command: {self._words[0]} can't be started"):
-            process = subprocess.Popen(
-                self._words,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        stopping = threading.Event()
-        thread = threading.Thread(
-            target=self._listen, args=(process, sink, stopping), name="power command", daemon=True
-        )
-        thread.start()
-        try:
-            yield
-        finally:
-            stopping.set()
-            for last in (signal.SIGTERM, signal.SIGKILL):
-                if process.poll() is None:
-                    with suppress(ProcessLookupError):
-                        os.killpg(process.pid, last)
-                    thread.join(_TIMEOUT_S)
-
-    def _listen(self, process: "subprocess.Popen[bytes]", sink: Sink, stopping: threading.Event) -> None:
-        with process:
-            assert process.stdout is not None  # noqa: S101 it was asked for
-            while line := process.stdout.readline(_LONGEST_LINE):
-                at_ns = time.monotonic_ns()
-                if stopping.is_set():
-                    continue
-                if line.startswith(b"#"):
-                    self._says = printable(line[1:].decode("utf-8", errors="replace").strip())
-                    continue
-                mean, _, peak = line.partition(b" peak ")
-                watts = _watts(mean)
-                if watts is None:
-                    self._others += 1
-                    self._first_other = self._first_other or printable(line.decode(errors="replace").strip())
-                    continue
-                self._numbers += 1
-                sink((at_ns, EXTERNAL_POWER, watts))
-                if (peak_w := _watts(peak)) is not None:
-                    sink((at_ns, EXTERNAL_PEAK, peak_w))
-        if not stopping.is_set():
-            self._ended_with = process.returncode
-
-
-def _watts(line: bytes) -> float | None:
-    """A finite number of watts or, with that unit behind it, milliwatts; behind a label it has a unit."""
-    found = _READING.fullmatch(line)
-    if found is None:
-        return None
-    label, number, unit = found.groups()
-    value = float(number) / (1000 if unit and unit[:1] in b"mM" else 1)
-    too_much = not unit and (label or value > _MOST_WITHOUT_UNIT_W)
-    return None if too_much or not 0 <= value < float("inf") else value
-
-
 PERIOD_S: Final = 1.0
 # An unchanged value is stored again after so many periods of its gauge: then a gap means that there was none.
 _PERIODS_UNTIL_STORED_AGAIN: Final = 60
 _LONGEST_SHORT_FILE: Final = 4096
 _PIECE_BYTES: Final = 65536
-# A drive, or a command, that answers no more must not keep the run from ending.
+# A drive that answers no more must not keep the run from ending.
 _TIMEOUT_S: Final = 2.0
 
 Sampled = tuple[int, str, float]
@@ -279,7 +139,7 @@ class Sampler:
         self,
         gauges: Sequence[Gauge],
         period_s: float = PERIOD_S,
-        power: PowerCommand | None = None,
+        meters: Sequence[MeterCommand] = (),
         shared: Path | None = None,
     ) -> None:
         self._gauges = tuple(gauges)
@@ -288,7 +148,7 @@ class Sampler:
         self._shared: SharedSample | None = None
         self.leave_drive_alone = False
         self.temperature_c: float | None = None
-        self._power = power
+        self._meters = tuple(meters)
         self._sampled: deque[Sampled] = deque()
         self._stopped = threading.Event()
 
@@ -296,11 +156,13 @@ class Sampler:
     def facts(self) -> Facts:
         """What is sampled and how often, for the record."""
         facts = {gauge.name: Fact(self._text(gauge), gauge.source) for gauge in self._gauges}
-        return facts if self._power is None else facts | self._power.facts
+        for meter in self._meters:
+            facts |= meter.facts
+        return facts
 
-    def power_doubt(self, *, ended: bool) -> str:
-        """What is wrong with the lines of the power command, as ``PowerCommand.doubt`` has it."""
-        return "" if self._power is None else self._power.doubt(ended=ended)
+    def doubts(self, *, ended: bool) -> Iterator[str]:
+        """What is wrong with the lines of the operator's meters, as ``MeterCommand.doubt`` has it."""
+        yield from filter(None, (meter.doubt(ended=ended) for meter in self._meters))
 
     def _text(self, gauge: Gauge) -> str | None:
         if not gauge.is_read:
@@ -321,11 +183,11 @@ class Sampler:
     def running(self) -> Iterator[None]:
         """Sample while the block runs; without anything to read there is no thread.
 
-        Raises UsageError if the operator's power command can't be started.
+        Raises UsageError if a meter's command of the operator can't be started.
         """
         with ExitStack() as stack:
-            if self._power is not None:
-                stack.enter_context(self._power.running(self._sampled.append))
+            for meter in self._meters:
+                stack.enter_context(meter.running(self._sampled.append))
             opened = [_Open.of(gauge, self.period_s) for gauge in self._gauges if gauge.is_read]
             if not opened:
                 yield
@@ -500,16 +362,18 @@ def _opened(path: Path) -> int | None:
 
 
 def sampler_of(
-    period_s: float | None, power_command: str | None, gauges: Callable[[], Sequence[Gauge]]
+    period_s: float | None, commands: Mapping[str, str | None], gauges: Callable[[], Sequence[Gauge]]
 ) -> Sampler:
-    """The sampler of a run; ``period_s`` None: nothing is sampled but what the power command measures.
+    """The sampler of a run; ``period_s`` None: nothing is sampled but what the operator's meters measure.
 
-    Raises UsageError if that makes no sense.
+    ``commands`` are those of meters by what they measure. Raises UsageError if one makes no sense.
     """
-    power = None if power_command is None else PowerCommand(power_command)
+    meters = [
+        MeterCommand(METERS[what], command) for what, command in commands.items() if command is not None
+    ]
     if period_s is None:
-        return Sampler((Gauge("telemetry", None, "switched off by the operator"),), power=power)
-    return Sampler(gauges(), period_s, power, HOST_FOLDER)
+        return Sampler((Gauge("telemetry", None, "switched off by the operator"),), meters=meters)
+    return Sampler(gauges(), period_s, meters, HOST_FOLDER)
 
 
 class HostWatch(Struct):

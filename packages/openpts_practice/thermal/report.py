@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from openpts.procedures.kit.content import OVER_TIME, Curve, ReportContent
 from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import transpose
+from openpts.record.health import EXTERNAL_TEMPERATURE, TelemetrySeries
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.verdict import Better
@@ -40,7 +41,7 @@ from openpts_practice.thermal.phases import NAMES, RULE, HeatingLoad, ThermalRun
 from openpts_practice.thermal.results import HeatPoint, Throttling, merged
 from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
 
-_COLD_COLOR, _WARM_COLOR, _TEMPERATURE_COLOR, _LIMIT_WITHIN_K = 2, 3, 3, 15
+_COLD_COLOR, _WARM_COLOR, _TEMPERATURE_COLOR, _METER_COLOR, _LIMIT_WITHIN_K = 2, 3, 3, 1, 15
 _MOST_POINTS: Final = 1500
 _SHORTEST_IDLE_NS: Final = NS_PER_S // 10
 _SCATTERED: Final = 400
@@ -158,7 +159,9 @@ class ThermalReport(ThermalRun, frozen=True):
     def _temperature_panel(
         self, known: Sequence[tuple[int, float]], page_id: str, time: TimeAxis, origin_ns: int
     ) -> tuple[Figure, Table]:
-        values = [value for _, value in known]
+        meter = self.run.telemetry_series.get(EXTERNAL_TEMPERATURE)
+        beside = [] if meter is None else [meter.at(t_ns) for t_ns, _ in known if t_ns >= meter.t_ns[0]]
+        values = [*(value for _, value in known), *beside]
         limits = self._limits(values)
         shown = table(
             f"{page_id}-temperature-values",
@@ -168,7 +171,10 @@ class ThermalReport(ThermalRun, frozen=True):
                 lambda point: cells.number(time.place(point[0] - origin_ns), 3),
                 width=0,
             ),
-            [Col("Temperature (°C)", lambda point: cells.number(point[1], 0))],
+            [
+                Col("Temperature (°C)", lambda point: cells.number(point[1], 0)),
+                *([Col("Operator's meter (°C)", _by_meter(meter))] if meter is not None and beside else ()),
+            ],
             known[:: -(-len(known) // _MOST_POINTS)],
             printed=_PRINTED_VALUES // 2,
         )
@@ -176,7 +182,14 @@ class ThermalReport(ThermalRun, frozen=True):
             part="temperature",
             x=time.axis,
             y=_temperature_axis([*values, *(limit.value for limit in limits)]),
-            series=(Series("Sensor", "column", (0,), _TEMPERATURE_COLOR, style="line"),),
+            series=(
+                Series("Sensor", "column", (0,), _TEMPERATURE_COLOR, style="line"),
+                *(
+                    (Series("Operator's meter", "column", (1,), _METER_COLOR, style="line"),)
+                    if beside
+                    else ()
+                ),
+            ),
             alt="",
             rules=limits,
             height_px=165,
@@ -352,6 +365,13 @@ def _speeds(points: Sequence[HeatPoint]) -> Iterator[tuple[int, float]]:
             yield before.end_ns, 0.0
             yield point.begin_ns, 0.0
         yield point.end_ns, point.bytes_per_s
+
+
+def _by_meter(meter: TelemetrySeries) -> Callable[[tuple[int, float]], Cell]:
+    """What the operator's meter read at a moment of the drive's sensor."""
+    return lambda point: cells.number_or(
+        "not sampled yet", meter.at(point[0]) if point[0] >= meter.t_ns[0] else None, 1
+    )
 
 
 def _temperature_axis(temperatures: Sequence[float]) -> Axis:

@@ -90,6 +90,23 @@ def test_rows_without_a_stored_value_have_the_one_that_held_unless_it_is_too_old
     assert value_at(series, 4 * second) == 5
 
 
+@pytest.mark.proves("HYP-TMP-02")
+def test_a_meter_of_the_operators_is_drawn_beside_the_sensor_with_the_difference(bare: Run) -> None:
+    """The sensor at 50, then 60 °C; the meter at 52, 58 and 75 °C: 2, 8 and 15 K above, 8.3 K on average."""
+    found = blocks(
+        bare,
+        temperature_c=[(0, 50), (60, 60), (100, 60)],
+        temperature_external_c=[(10, 52), (50, 58), (90, 75)],
+    )
+    assert "Operator's meter less the drive's sensor: +15.0 K at most, +8.3 K on average." in sentences(found)
+    drawn = figures(found)["X-RUN-1"]
+    assert [series.label for series in drawn.series] == ["Lowest", "Highest", "Mean", "Operator's meter"]
+    meter = points_of(drawn.series[3], table(found, "temperature-values"))
+    assert {value for _, value in meter} == {52, 58, 75}
+    alone = sentences(blocks(bare, temperature_external_c=[(10, 52), (50, 58)]))
+    assert any("n/a (the drive reported no temperature)" in text for text in alone)
+
+
 def test_processors_are_plotted_in_groups_and_listed_one_by_one(bare, golden) -> None:
     single = {f"cpu_{cpu}_busy_pct": [(0.0, float(cpu)), (100.0, float(cpu))] for cpu in range(20)}
     found = blocks(

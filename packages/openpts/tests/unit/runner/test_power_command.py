@@ -9,18 +9,22 @@ from collections.abc import Callable
 import pytest
 
 from openpts.errors import UsageError
-from openpts.runner.telemetry import PowerCommand
+from openpts.runner.meter_command import METERS, MeterCommand
 
 PATIENCE_S = 20
 Sampled = tuple[int, str, float]
 
 
-def _listen(command: str, until: int) -> tuple[list[Sampled], PowerCommand]:
+def _listen(command: str, until: int, what: str = "power") -> tuple[list[Sampled], MeterCommand]:
     heard: list[Sampled] = []
-    power = PowerCommand(command)
+    power = MeterCommand(METERS[what], command)
     with power.running(heard.append):
         _until(lambda: len(heard) >= until)
     return heard, power
+
+
+def _power(command: str) -> MeterCommand:
+    return MeterCommand(METERS["power"], command)
 
 
 def _until(happened: Callable[[], bool]) -> None:
@@ -30,7 +34,7 @@ def _until(happened: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def _text(power: PowerCommand) -> str:
+def _text(power: MeterCommand) -> str:
     return str(power.facts["external power"].value)
 
 
@@ -43,7 +47,7 @@ def test_each_number_has_the_time_of_its_arrival(tmp_path) -> None:
     os.mkfifo(asked)
     heard: list[Sampled] = []
     with (
-        PowerCommand(_program(f'for line in open("{asked}"): print(line)')).running(heard.append),
+        _power(_program(f'for line in open("{asked}"): print(line)')).running(heard.append),
         asked.open("w") as asking,
     ):
         for number in range(3):
@@ -92,13 +96,37 @@ def test_watts_are_read_with_label_and_unit(line, watts) -> None:
     assert [value for _, _, value in heard] == [*([] if watts is None else [watts]), 7]
 
 
+@pytest.mark.parametrize(
+    ("line", "celsius"),
+    [
+        ("85.2", 85.2),
+        ("temp=48.3'C", 48.3),
+        ("Composite:    +38.9°C", 38.9),
+        ("-12.5 C", -12.5),
+        ("185 F", 85),
+        ("358.15 K", 85),
+        ("102 degrees Celsius", 102),
+        ("85200", None),  # of thousandths, rather
+        ("spot 1: 85", None),
+        ("85 W", None),
+        ("nan", None),
+    ],
+)
+def test_degrees_are_read_with_label_and_unit(line: str, celsius: float | None) -> None:
+    code = f'print("""{line}"""); print(7); import time; time.sleep(60)'
+    heard, _ = _listen(_program(code), 1 + (celsius is not None), "temperature")
+    assert {name for _, name, _ in heard} == {"temperature_external_c"}
+    wanted = [*([] if celsius is None else [celsius]), 7]
+    assert [value for _, _, value in heard] == pytest.approx(wanted)
+
+
 def test_lines_that_are_no_watts_are_said_once_and_at_the_end(golden) -> None:
-    power = PowerCommand(_program('for _ in range(9): print("215 V")\nimport time; time.sleep(60)'))
+    power = _power(_program('for _ in range(9): print("215 V")\nimport time; time.sleep(60)'))
     with power.running(lambda _: None):
         _until(lambda: "9 lines" in _text(power))
         assert [power.doubt(ended=False) for _ in range(2)] == golden
     assert power.doubt(ended=True) == golden
-    silent = PowerCommand(_program("import time; time.sleep(60)"))
+    silent = _power(_program("import time; time.sleep(60)"))
     with silent.running(lambda _: None):
         assert not silent.doubt(ended=False)
     assert silent.doubt(ended=True) == golden
@@ -108,7 +136,7 @@ def test_lines_that_are_no_watts_are_said_once_and_at_the_end(golden) -> None:
 
 def test_a_command_that_ends_by_itself_is_told() -> None:
     heard: list[Sampled] = []
-    power = PowerCommand(_program("import sys; print(7); sys.exit(3)"))
+    power = _power(_program("import sys; print(7); sys.exit(3)"))
     with power.running(heard.append):
         _until(lambda: "ended by itself with 3" in _text(power))
     assert [watts for _, _, watts in heard] == [7.0]
@@ -130,4 +158,4 @@ def test_one_that_ignores_the_first_word_ends_all_the_same() -> None:
 @pytest.mark.parametrize("command", ["", "  ", "'", "/no/such/program 1"])
 def test_what_is_no_command_is_refused_before_anything_runs(command) -> None:
     with pytest.raises(UsageError, match="--power-command"):
-        PowerCommand(command)
+        _power(command)

@@ -1,6 +1,7 @@
 """One test on one drive as it is asked for; results of another program that a run was made of."""
 
 from collections.abc import Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
@@ -58,12 +59,30 @@ class RunRequest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 IMPORTED: Final = "PTS-GEN-01"
 
 
-class Imported(Struct, frozen=True):
+class CourseFigure(StrEnum):
+    """What a course of another program is of: I/Os or bytes per second, or ns."""
+
+    IOPS = "iops"
+    THROUGHPUT = "throughput"
+    LATENCY = "latency"
+
+
+class ImportedCourse(Struct, frozen=True):
+    """A figure of the job ``of`` over time: the mean of each ``step_ms`` from its start, None if unknown."""
+
+    of: str
+    operation: str
+    figure: CourseFigure
+    step_ms: int
+    values: tuple[float | None, ...]
+
+
+class Imported(Struct, frozen=True, omit_defaults=True):
     """Where a run comes from. ``tool`` is the program with its version, ``form`` that of its output.
 
     ``file`` is the source as it was named; a copy is among the inputs of the run as ``kept_as``, with
     ``sha256``. ``stated`` are lines of what the source states and a record has no place for: what, and the
-    figure with its unit. ``missing`` is what it does not state, in words.
+    figure with its unit. ``missing`` is what it does not state, in words. ``courses`` are of its logs.
     """
 
     tool: str
@@ -73,6 +92,7 @@ class Imported(Struct, frozen=True):
     sha256: str
     stated: tuple[tuple[str, str], ...] = ()
     missing: tuple[str, ...] = ()
+    courses: tuple[ImportedCourse, ...] = ()
 
     @property
     def entry(self) -> Deviation:

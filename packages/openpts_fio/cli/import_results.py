@@ -9,6 +9,7 @@ import click
 
 from openpts.cli.commands_on_demand import together
 from openpts.cli.options import FILE, FOLDER, argument, option
+from openpts.errors import UsageError
 from openpts.units import parse_size_bytes
 from openpts.vocabulary.drive_class import DriveClass
 
@@ -19,7 +20,7 @@ _OF_A_DRIVE = ("model", "serial", "firmware")
 
 
 _common = together(
-    argument("FILE...", FILE, name="files", nargs=-1, required=True),
+    argument("FILE...", click.Path(path_type=Path), name="files", nargs=-1, required=True),
     option(
         "--capacity SIZE",
         "User capacity of the drive that was measured, such as 480GB; results don't state it.",
@@ -59,14 +60,25 @@ def import_results() -> None:
     )
 )
 def fio(files: tuple[Path, ...], out: Path | None, job_path: Path | None, **options: Any) -> None:
-    """Make a run of each output of fio.
+    """Make a run of each output of fio, or of all outputs in a folder.
 
     FILE is an output in JSON, best JSON+; it becomes a run of the test `workload`. Groups of jobs become
-    steps of one round, jobs its streams. Lines before and behind the JSON don't matter.
+    steps of one round, jobs its streams. Lines before and behind the JSON don't matter. Outputs `*.json`
+    below a folder become one run, with charts over queue depth and jobs. Logs of IOPS, throughput and
+    latency beside an output become courses over time.
     """
-    from openpts_fio.imports.fio_import import fio_results  # noqa: PLC0415 loads the tests
+    from openpts_fio.imports.fio_set import folder_source, results_of_set, results_with_logs  # noqa: PLC0415 loads the tests
 
-    _import(files, out, options, lambda source, settings: {"": fio_results(source, settings, job_path)})
+    if any(path.is_dir() for path in files) and job_path is not None:
+        raise UsageError("--job is the job file of one output, and not of all in a folder")
+    outputs = {path: folder_source(path) for path in files if path.is_dir()}
+
+    def results(source: "Source", settings: "ImportSettings") -> "Mapping[str, Results]":
+        if source.path in outputs:
+            return {"": results_of_set(*outputs[source.path], settings)}
+        return {"": results_with_logs(source, settings, job_path)}
+
+    _import(files, out, options, results, {path: source for path, (source, _) in outputs.items()})
 
 
 @import_results.command("tkperf")
@@ -92,6 +104,7 @@ def _import(
     out: Path | None,
     options: Mapping[str, str | None],
     results: "Callable[[Source, ImportSettings], Mapping[str, Results]]",
+    folders: "Mapping[Path, Source] | None" = None,
 ) -> None:
     """Read all files, then make the runs of each in its folder, and say what the file doesn't state."""
     from openpts_fio.imports.imported_run import ImportSettings, Source, write_imported  # noqa: PLC0415 loads the tests
@@ -102,7 +115,8 @@ def _import(
         DriveClass(str(options["drive_class"])),
     )
     settings = ImportSettings(capacity, drive_class, drive, tuple(sys.argv[1:]))
-    read = [(source := Source.read(path), results(source, settings)) for path in files]
+    sources = [(folders or {}).get(path) or Source.read(path) for path in files]
+    read = [(source, results(source, settings)) for source in sources]
     for number, (source, found) in enumerate(read, start=1):
         for below, one in found.items():
             folder = _folder(out, source.path, number if len(read) > 1 else 0) / below

@@ -397,6 +397,7 @@ def _percentiles(stated: Mapping[str, msgspec.Raw]) -> Sequence[tuple[float, flo
     return values
 
 
+NO_COURSES: Final = "courses over time: fio's output has sums of all of the run"
 _STATED: Final = "options as fio states them"
 # what names the target, and what says in which order jobs begin: groups are known
 _NOT_OF_THE_LOAD: Final = frozenset({"name", "direct", "buffered", "stonewall", "startdelay"})
@@ -413,6 +414,13 @@ def fio_results(source: Source, settings: ImportSettings, job_path: Path | None 
     Raises UsageError for what is no output of fio, and for jobs whose load is not known.
     """
     output = parse_output(source, has_job_file=job_path is not None)
+    return results_of(source, settings, output, job_path)
+
+
+def results_of(
+    source: Source, settings: ImportSettings, output: FioOutput, job_path: Path | None = None
+) -> Results:
+    """A round of the jobs of an output that was read, as ``fio_results``."""
     job, given = _given_job(job_path) if job_path is not None else (_stated_job(source, output), {})
     options = [one.options for one in output.jobs]
     if len(files := files_of(*options, *given.values())) > 1:
@@ -570,7 +578,7 @@ def _missing(output: FioOutput, steps: Sequence[Sample]) -> Iterator[str]:
             f"what reports before the last of {output.reports} state: where fio wrote them with "
             "--status-interval, the last has the sums of all of the run"
         )
-    yield "courses over time: fio's output has sums of all of the run"
+    yield NO_COURSES
     if any(not operation.histogram for operation in operations):
         yield "distributions of response times: the output has no bins, which fio writes as JSON+"
     if any(not operation.latency_sum_ns for operation in operations):

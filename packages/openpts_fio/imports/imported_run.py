@@ -24,7 +24,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact, Facts, People, TargetFacts, TargetKind
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.run_request import Imported
+from openpts.vocabulary.run_request import Imported, ImportedCourse
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepPlace, StepState, StreamSample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import Deviation
@@ -94,7 +94,8 @@ class Results(Struct, frozen=True):
 
     ``deviations`` are entries of the ledger beside those that the conditions have.
     ``target`` is the name of what was measured, empty where that is not stated, as are ``kernel`` and what
-    ``drive`` has of model, serial number and firmware.
+    ``drive`` has of model, serial number and firmware. ``courses`` are of logs beside the source, and
+    ``files`` what is kept with the run beside it, by name.
     """
 
     tool: str
@@ -109,6 +110,8 @@ class Results(Struct, frozen=True):
     kernel: str | None = None
     drive: Mapping[str, str] = field(default_factory=dict)
     deviations: tuple[Deviation, ...] = ()
+    courses: tuple[ImportedCourse, ...] = ()
+    files: Mapping[str, bytes] = field(default_factory=dict)
 
 
 def write_imported(folder: Path, source: Source, found: Results, settings: ImportSettings) -> None:
@@ -117,7 +120,7 @@ def write_imported(folder: Path, source: Source, found: Results, settings: Impor
     standard = test.standard_conditions(settings.drive_class, found.conditions.seed)
     ended = found.ended_at or source.changed_at
     name = re.sub("[^A-Za-z0-9_-]", "_", source.path.stem)
-    kept_as = f"imported{source.path.suffix}"
+    kept_as = "SHA256SUMS" if source.path.is_dir() else f"imported{source.path.suffix}"
     imported = Imported(
         tool=visible_line(found.tool),
         form=found.form,
@@ -126,6 +129,7 @@ def write_imported(folder: Path, source: Source, found: Results, settings: Impor
         sha256=hashlib.sha256(source.raw).hexdigest(),
         stated=tuple((visible_line(name), visible_line(text)) for name, text in found.stated),
         missing=found.missing,
+        courses=found.courses,
     )
     manifest = Manifest(
         test_id=f"{name}-{ended:%Y%m%dT%H%M%SZ}-{found.conditions.test}-{imported.sha256[:_ID_DIGITS]}",
@@ -149,7 +153,7 @@ def write_imported(folder: Path, source: Source, found: Results, settings: Impor
         refuse_contradictions(folder, manifest, found.steps)
     except RecordError as error:
         raise source.error(f"its figures contradict each other: {error}") from error
-    writer = RunWriter.create(folder, manifest, inputs={kept_as: source.raw})
+    writer = RunWriter.create(folder, manifest, inputs={**found.files, kept_as: source.raw})
     for place, sample in found.steps:
         writer.add_step(place, sample)
     own = deviations(found.conditions, standard, test.rules)

@@ -12,8 +12,9 @@ from openpts.analysis.host_limits import late_streams, processors_full
 from openpts.analysis.latency import Figures, ResponseTimes, counted, nines_percentile, nines_supported
 from openpts.errors import UsageError
 from openpts.procedures.kit.header import demand_text
-from openpts.procedures.kit.steps import IOPS, IOS, LONGEST, MEAN, THROUGHPUT
-from openpts.units import NS_PER_S, NS_PER_US
+from openpts.procedures.kit.steps import ART, IOPS, IOS, LONGEST, MEAN, THROUGHPUT, HasFigures, Metric
+from openpts.units import MB, NS_PER_MS, NS_PER_S, NS_PER_US
+from openpts.vocabulary.run_request import CourseFigure, ImportedCourse
 from openpts.vocabulary.sample import Interval, Measured, Sample
 from openpts.vocabulary.stimulus import Step, Stream
 from openpts_fio.workload import WorkloadConditions
@@ -21,9 +22,9 @@ from openpts_fio.workload.job import ALL_STREAMS, FioJob, by_name, names_of, par
 from openpts_fio.workload.steps import translation_of
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
-from openpts_pages.kit import Col, Plot, PlotName, column_series, grid, rows_table, table, values_of
+from openpts_pages.kit import Col, Plot, PlotName, column_series, grid, page, rows_table, table, values_of
 from openpts_pages.measure import Measure
-from openpts_pages.model import Block, Cell, Column, Page, Series, Table, Verdict
+from openpts_pages.model import Axis, Block, Cell, Column, Page, Series, Table, Verdict
 from openpts_pts.shared.confidence_page import percentile_cell, times_figures
 
 _OPERATIONS: Final = ("read", "write", "trim")
@@ -173,6 +174,123 @@ def _percentiles_plot(shown: Table, found: Sequence[StreamTimes]) -> Plot:
         alt="{rows} curves of percentiles, from {low} to {high} ms.",
         decimals=None,
     )
+
+
+_MOST_LINES: Final = 8
+_COURSES: Final = {
+    CourseFigure.IOPS: ("IOPS", 1.0),
+    CourseFigure.THROUGHPUT: ("Throughput (MB/s)", float(MB)),
+    CourseFigure.LATENCY: ("Average response time (ms)", float(NS_PER_MS)),
+}
+
+
+class DemandedStep(Struct, frozen=True):
+    """A step of one load: what it issues, by how many threads of which queue depth, and what came of it."""
+
+    load: str
+    tc: int
+    qd: int
+    figures: Figures
+
+    @classmethod
+    def of(cls, sample: Sample) -> "DemandedStep | None":
+        """None for a step of several loads, or of several depths."""
+        stimuli = sample.step.stimuli
+        loads = {(str(one), one.qd) for one in stimuli}
+        if len(loads) != 1:
+            return None
+        ((load, qd),) = loads
+        figures = Figures.of(counted(sample), sample.elapsed_ns)
+        return cls(load, sum(one.tc for one in stimuli), qd, figures)
+
+
+def demand_pages(samples: Sequence[Sample]) -> Iterator[Page]:
+    """IOPS and response times over queue depth, a line for each thread count, and over threads."""
+    found = [one for sample in samples if (one := DemandedStep.of(sample)) is not None]
+    for axis, other in (("qd", "tc"), ("tc", "qd")):
+        places = sorted({getattr(one, axis) for one in found})
+        for metric in (IOPS, ART) if len(places) > 1 else ():
+            title = f"{metric.label} v {'Queue Depth' if axis == 'qd' else 'Jobs'}"
+            name = PlotName(
+                f"workload-{axis}-{metric.key}", f"Plot X-WORKLOAD-{axis.upper()}-{metric.key.upper()}", title
+            )
+            yield _demand_page(name, metric, found, places, other)
+
+
+def _demand_page(
+    name: PlotName,
+    metric: Metric[HasFigures],
+    found: Sequence[DemandedStep],
+    places: Sequence[int],
+    other: str,
+) -> Page:
+    axis, title = ("qd", "Queue depth") if other == "tc" else ("tc", "Jobs")
+    lines = sorted({(one.load, getattr(one, other)) for one in found})
+    by_place = {(one.load, getattr(one, other), getattr(one, axis)): one.figures for one in found}
+    head: Col[tuple[str, int]] = Col(
+        "Load", lambda line: Cell(f"{line[0]}, {other.upper()} {line[1]}"), align="left", width=2
+    )
+    shown = grid(
+        f"{name.id}-values",
+        f"{metric.label} ({metric.unit})",
+        head,
+        [(Column(str(place), float(place)), place) for place in places],
+        lines,
+        cell=lambda line, place: metric.cell(by_place.get((*line, place))),
+    )
+    plot = Plot(
+        x=Axis(title, "log", (places[0] / 1.15, places[-1] * 1.15), tuple(map(float, places))),
+        y=lambda values: ticks.linear_axis(metric.axis_title, 0, max(values)),
+        series=tuple(Series(row.head.text, "row", (line,), line) for line, row in enumerate(shown.rows)),
+        alt="{rows} lines, from {low} to {high}.",
+        decimals=metric.decimals,
+    )
+    return page(name, plot.over(name, shown), shown, mandatory=False)
+
+
+def course_pages(courses: Sequence[ImportedCourse]) -> Iterator[Page]:
+    """Pages of what logs of another program say over time: for each figure, and so many jobs as one shows."""
+    for figure, (label, unit) in _COURSES.items():
+        of_figure = [one for one in courses if one.figure is figure]
+        for step_ms in dict.fromkeys(one.step_ms for one in of_figure):
+            alike = [one for one in of_figure if one.step_ms == step_ms]
+            for number, first in enumerate(range(0, len(alike), _MOST_LINES), start=1):
+                more = f" ({number})" if len(alike) > _MOST_LINES else ""
+                name = PlotName(
+                    f"workload-log-{figure}-{step_ms}-{number}",
+                    f"Plot X-WORKLOAD-LOG-{figure.upper()}-{number}",
+                    f"{label} over Time{more}",
+                )
+                yield _course_page(name, label, unit, alike[first : first + _MOST_LINES])
+
+
+def _course_page(name: PlotName, label: str, unit: float, courses: Sequence[ImportedCourse]) -> Page:
+    count, step_ms = max(len(one.values) for one in courses), courses[0].step_ms
+    time = ticks.time_axis("Time", 0, count * step_ms * NS_PER_MS)
+    head: Col[int] = Col(
+        f"Time ({time.unit_name})", lambda at: cells.number(time.place((at + 1) * step_ms * NS_PER_MS), 3)
+    )
+
+    def shown_at(at: int, one: ImportedCourse) -> Cell:
+        value = one.values[at] if at < len(one.values) else None
+        return Cell("") if value is None else cells.number(value / unit, 3 if unit > 1 else 0)
+
+    shown = grid(
+        f"{name.id}-values",
+        f"Values plotted: {label}, as the logs have it",
+        head,
+        [(Column(f"{one.of}, {one.operation}"), one) for one in courses],
+        range(count),
+        cell=shown_at,
+        printed=False,
+    )
+    plot = Plot(
+        x=time.axis,
+        y=lambda values: ticks.linear_axis(label, 0, max(values)),
+        series=column_series(shown, style="line"),
+        alt="a line for each of the logs, from {low} to {high}.",
+    )
+    return page(name, plot.over(name, shown), shown, mandatory=False)
 
 
 def job_page(

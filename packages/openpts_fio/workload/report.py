@@ -21,6 +21,8 @@ from openpts_fio.workload.pages import (
     COVER_MEASURES,
     STREAM_MEASURES,
     StreamTimes,
+    course_pages,
+    demand_pages,
     job_page,
     stream_blocks,
     stream_times,
@@ -127,7 +129,7 @@ class JobReport(Struct, frozen=True):
         prepared = state_page(self.run, "Purge and Pre-conditioning")
         if not self.results.rounds or job is None:
             return (prepared, nothing_page(rounds.id, rounds.title, "no round was completed"))
-        capacity = self.run.manifest.target.user_capacity_bytes
+        capacity, imported = self.run.manifest.target.user_capacity_bytes, self.run.manifest.imported
         of_window = Window(
             variable=self.name,
             metric=_METRICS[self.results.conditions.figure],
@@ -141,6 +143,8 @@ class JobReport(Struct, frozen=True):
             self.rounds(rounds),
             of_window.page(window),
             page(streams, *stream_blocks(streams, self.samples, stream_times(self.samples))),
+            *demand_pages(self.samples),
+            *course_pages(imported.courses if imported is not None else ()),
             job_page("workload-job", "Job File", self.results.conditions, job, capacity),
         )
 

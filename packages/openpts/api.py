@@ -15,6 +15,7 @@ from openpts.programs import OPENPTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.sources import read_for_report, run_folders_of
+from openpts.runner.driver import what_is_kept
 from openpts_pages.measure import Measured
 from openpts_pages.plots.vega_lite import standalone, vega_lite_spec
 
@@ -79,7 +80,7 @@ def run_test(test: str, target: str, *options: str, out: str | PathLike[str]) ->
     arguments = ["run", test, target, "--out", str(out), "--no-report", *options]
     ended = subprocess.run([*OPENPTS, *arguments], stdout=_STDERR, check=False).returncode
     if ended == _STOPPED:
-        raise InterruptedRunError(f"the run was stopped: `openpts resume {out}` continues it")
+        raise InterruptedRunError(f"the run was stopped; {what_is_kept(Path(out))}")
     if ended:
         raise RunFailedError(f"`openpts run {test} {target}` ended with exit code {ended}")
     return read_run(out)

@@ -47,7 +47,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import has_begun, read_manifest, stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.device_under_test import drive_kept
-from openpts.runner.driver import driver_of
+from openpts.runner.driver import driver_of, what_is_kept
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.resource_check import assumed_drives
 from openpts.runner.resumed_run import Resumption
@@ -298,7 +298,8 @@ def _carry_out(
         with background_listener(batch_shown_on(stream, suite)) as running.listener:
             running.run()
     except OpenptsError as error:
-        failure = type(error)(f"{error}; {index} lists the state of each test")
+        kept = f"; {what_is_kept(folder)}" if isinstance(error, InterruptedRunError) else ""
+        failure = type(error)(f"{error}; {index} lists the state of each test{kept}")
         if as_json:
             print_document(BatchDocument.of(running.batch, folder=str(folder)), failure)
         raise failure from error

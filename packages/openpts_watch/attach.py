@@ -36,9 +36,9 @@ def attach(
     It reads what the run writes into its folder, and never touches its process: q leaves the run as it is.
     Only s stops it, after a question, and --stop. What is no terminal gets the state as text, once.
 
-    What was measured by then is kept; `openpts resume` continues it. RUN may be a suite or several drives,
-    which all end; the run of one test of a suite ends the suite. Only the user of the run, and root, can stop
-    it. Ctrl-C ends the wait, and not the run.
+    What was measured by then is kept; the last line says where `openpts resume` continues. RUN may be a suite
+    or several drives, which all end; the run of one test of a suite ends the suite. Only the user of the run,
+    and root, can stop it. Ctrl-C ends the wait, and not the run.
     """
     from openpts.errors import UsageError  # noqa: PLC0415 help needs nothing that runs
 
@@ -133,6 +133,7 @@ def _from_here(folder: str) -> str:
 
 def _stop(folder: Path) -> None:
     from openpts.record.manifest import RunState  # noqa: PLC0415 help needs nothing that runs
+    from openpts.runner.driver import what_is_kept  # noqa: PLC0415 likewise
     from openpts.system_files import SystemRoots  # noqa: PLC0415 likewise
     from openpts.units import NS_PER_S, format_duration  # noqa: PLC0415 likewise
     from openpts_watch.runs_here import seen_in, state_of  # noqa: PLC0415 likewise
@@ -147,5 +148,5 @@ def _stop(folder: Path) -> None:
             click.echo(f"waiting for {waited}")
     seen = seen_in(folder, ends_only=True)
     state = RunState.INTERRUPTED if seen.run is None else state_of(folder, seen)  # a batch has no events
-    hint = "" if state is RunState.COMPLETE else f": `openpts resume {folder}` continues it"
+    hint = "" if state is RunState.COMPLETE else f"; {what_is_kept(folder)}"
     click.echo(f"{folder} is {state}{hint}")

@@ -43,8 +43,9 @@ class AskToStop(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """The question."""
         yield Static(
-            "Stop this run? It ends its I/O and closes its record, as on Ctrl-C; `openpts resume` continues "
-            "it.\n\n\\[y] stop it   \\[n] let it continue"
+            "Stop this run? It ends its I/O and closes its record, as on Ctrl-C. On a drive `openpts resume` "
+            "begins again with the purge of the cycle that is cut off. With --accept-interruption it "
+            "continues that cycle, which is a deviation.\n\n\\[y] stop it   \\[n] let it continue"
         )
 
 

@@ -109,10 +109,11 @@ def note_unfinished(run_folders: Iterable[Path]) -> None:
     """Say how runs that did not come to their end continue, beside what programs read."""
     from openpts.procedures.kit.standing import can_be_resumed  # noqa: PLC0415 slow to load
     from openpts.record.reader import read_manifest  # noqa: PLC0415 likewise
+    from openpts.runner.driver import how_to_continue  # noqa: PLC0415 likewise
 
     for folder in run_folders:
         if can_be_resumed(read_manifest(folder)):
-            click.echo(f"openpts: {folder} is not complete: `openpts resume {folder}` continues it", err=True)
+            click.echo(f"openpts: {folder} is not complete: {how_to_continue(folder)}", err=True)
 
 
 def reports_on(folder: Path) -> "list[WrittenReport]":

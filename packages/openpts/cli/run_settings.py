@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -43,8 +43,7 @@ from openpts.errors import (
 from openpts.procedures.kit.judge import the_judge
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import RequestedSettings
-from openpts.record.reader import read_run
-from openpts.runner.driver import driver_of, driver_of_record
+from openpts.runner.driver import driver_of, what_is_kept
 from openpts.runner.event_lines import DeviationFound, PurgeProgressed
 from openpts.runner.events import Event, Listener, RunPaused, RunStarted, Ticked
 from openpts.runner.meter_command import METERS, MeterCommand
@@ -222,35 +221,14 @@ def run_and_log(test: Procedure, settings: RunSettings, stream: IO[str]) -> Path
         with background_listener(shown_on(stream)) as on_event:
             return run_test(test, settings, [note_folder, on_event, *stop]).folder
     except (InterruptedRunError, RunFailedError) as error:
-        raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
+        kept = what_is_kept(folders[0]) if folders else "nothing was written yet"
+        raise type(error)(f"{error}; {kept}") from error
     except (LostRecordError, UnwritableRecordError):
         raise
     except OpenptsError as error:
         if folders:
             raise type(error)(f"{error}; what was recorded is in {folders[0]}") from error
         raise
-
-
-def _what_is_kept(folders: Sequence[Path]) -> str:
-    if not folders:
-        return "nothing was written yet"
-    run = read_run(folders[0])
-    driver = driver_of_record(run.manifest)
-    count, one, several = driver.kept(run)
-    kept = f"1 {one}" if count == 1 else f"{count} {several}"
-    resume = f"`openpts resume {folders[0]}"
-    begins_again = (
-        run.manifest.purges
-        and run.manifest.target.simulation is None
-        and driver.goes_on(accepted=False) is not driver.goes_on(accepted=True)
-    )
-    how = (
-        f"{resume} --accept-interruption` continues it, which is a deviation. Without that option the cycle "
-        "begins again with the purge: the specification allows no interruption after it."
-        if begins_again
-        else f"{resume}` continues it"
-    )
-    return f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured. {how}"
 
 
 def end_run(test: Procedure, folder: Path, stream: IO[str], *, no_report: bool, as_json: bool) -> None:

@@ -10,12 +10,14 @@ from openpts.engine.contract import CapturingEngine
 from openpts.errors import TargetError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import procedure_of
-from openpts.record.manifest import Manifest
-from openpts.record.reader import Run
+from openpts.record.batch import is_batch, read_batch
+from openpts.record.manifest import Manifest, RunState
+from openpts.record.reader import Run, has_begun, read_manifest, read_run
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.replay import Interruption, ResumePoint
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
+from openpts.units import format_count
 from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.requests import Apply, DriverAnswer, DriverRequest, ReadHealth, Script
 
@@ -107,3 +109,48 @@ def driver_of(test: Procedure) -> Driver:
     """A new driver of the kind that the test names; its module is loaded now."""
     driver: Driver = resolve_name(test.driver)(test)
     return driver
+
+
+def what_is_kept(folder: Path) -> str:
+    """What stays of a run, a suite or a batch that was cut off, and how it continues. Raises RecordError."""
+    if not is_batch(folder):
+        if not has_begun(folder):
+            return "nothing was written yet"
+        kept = _kept_in(folder)
+        return f"{kept}: `openpts report {folder}` reports on what was measured. {how_to_continue(folder)}"
+    entries = read_batch(folder).entries
+    done = sum(entry.state is RunState.COMPLETE for entry in entries)
+    kept = f"{done} of {format_count(len(entries), 'run')} complete"
+    return f"{'; '.join((kept, *map(_kept_in, _cut_off(folder))))}. {how_to_continue(folder)}"
+
+
+def how_to_continue(folder: Path) -> str:
+    """What to type, and where that which was cut off begins again (PTS-PRE-05). Raises RecordError."""
+    resume = f"`openpts resume {folder}"
+    if not any(map(_begins_again, _cut_off(folder))):
+        return f"{resume}` continues it"
+    return (
+        f"{resume} --accept-interruption` continues it, which is a deviation. Without that option the cycle "
+        "begins again with the purge: the specification allows no interruption after it."
+    )
+
+
+def _cut_off(folder: Path) -> list[Path]:
+    """The run, or those of a suite or a batch, that have a record and did not come to their end."""
+    batch = read_batch(folder) if is_batch(folder) else None
+    runs = [folder] if batch is None else [folder / entry.folder for entry in batch.entries]
+    return [one for one in runs if has_begun(one) and read_manifest(one).state is not RunState.COMPLETE]
+
+
+def _kept_in(folder: Path) -> str:
+    run = read_run(folder)
+    count, one, several = driver_of_record(run.manifest).kept(run)
+    return f"1 {one} kept in {folder}" if count == 1 else f"{count} {several} kept in {folder}"
+
+
+def _begins_again(folder: Path) -> bool:
+    """Whether the cycle that was cut off is lost, unless the operator accepts the interruption."""
+    manifest = read_manifest(folder)
+    driver = driver_of_record(manifest)
+    is_cut = bool(manifest.purges) and manifest.target.simulation is None
+    return is_cut and driver.goes_on(accepted=False) is not driver.goes_on(accepted=True)

@@ -43,6 +43,7 @@ from openpts.record.batch import (
 )
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
+from openpts.runner.driver import what_is_kept
 from openpts.runner.event_lines import RunStartedLine
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.bandwidth import MemoryBandwidth
@@ -212,7 +213,7 @@ def run_shown(runner: Executor, stream: IO[str]) -> Batch:
 def _end(batch: Batch, folder: Path, *, stopped: bool) -> None:
     """Raises the error whose exit code the drives' runs ended with, RunFailedError if there are several."""
     if stopped:
-        raise InterruptedRunError(f"stopped by the operator: `openpts resume {folder}` continues it")
+        raise InterruptedRunError(f"stopped by the operator; {what_is_kept(folder)}")
     failed = [entry for entry in batch.entries if entry.exit_code or entry.state is not RunState.COMPLETE]
     if not failed:
         return

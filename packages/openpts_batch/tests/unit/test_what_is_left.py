@@ -1,5 +1,6 @@
 """What a batch that is resumed takes up again, and folders of earlier versions."""
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -9,11 +10,14 @@ from openpts.errors import RecordError
 from openpts.record.batch import Batch, BatchEntry, Suite, read_batch, write_batch
 from openpts.record.manifest import RunState
 from openpts.record.writer import DATABASE_NAME
+from openpts.runner.driver import what_is_kept
+from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.cli.batch import resume_batch
 from openpts_batch.executor import what_is_left
 from openpts_batch.side_by_side import new_batch
-from tests.support.batches import ORDERED
+from tests.support.batches import ORDERED, suite_entry, suite_of
+from tests.support.report_cases import SIMULATION
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 NOTHING_AGREED = {
@@ -127,3 +131,42 @@ def test_a_batch_whose_run_had_failed_when_it_was_killed_says_how_that_goes_on(t
     assert str(found.value).endswith(alone)
     (entry,) = read_batch(tmp_path / "batch").entries
     assert (entry.state, entry.reason) == (RunState.FAILED, "an I/O failed")
+
+
+CUT = Synthetic(rounds=2, steady_round=None, extra_steps=3, state=RunState.INTERRUPTED)
+THE_RULE = (
+    "`openpts resume {} --accept-interruption` continues it, which is a deviation. Without that option "
+    "the cycle begins again with the purge: the specification allows no interruption after it."
+)
+
+
+def test_what_is_kept_of_a_run_says_the_rule_of_the_specification(tmp_path) -> None:
+    assert what_is_kept(tmp_path / "run") == "nothing was written yet"
+    run = write_synthetic_run(tmp_path / "run", CUT)
+    kept = f"{1 + 2 * 56 + 3} steps are kept in {run}: `openpts report {run}` reports on what was measured. "
+    assert what_is_kept(run) == kept + THE_RULE.format(run)
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        dataclasses.replace(CUT, purge=False),
+        dataclasses.replace(CUT, kind=TargetKind.SIMULATED, simulation=SIMULATION),
+    ],
+)
+def test_what_no_purge_begins_and_a_simulated_drive_continue_where_they_stopped(tmp_path, cut) -> None:
+    run = write_synthetic_run(tmp_path / "run", cut)
+    assert what_is_kept(run).endswith(f". `openpts resume {run}` continues it")
+
+
+def test_what_is_kept_of_a_suite_is_that_of_its_tests(tmp_path) -> None:
+    entries = (
+        suite_entry("iops", "1-iops", state=RunState.COMPLETE),
+        suite_entry("iops", "2-iops", state=RunState.INTERRUPTED),
+        suite_entry("lat", "3-lat", state=RunState.WAITING),
+    )
+    write_synthetic_run(tmp_path / "1-iops", Synthetic())
+    cut = write_synthetic_run(tmp_path / "2-iops", CUT)
+    write_batch(tmp_path, suite_of(*entries))
+    kept = f"1 of 3 runs complete; {1 + 2 * 56 + 3} steps are kept in {cut}. "
+    assert what_is_kept(tmp_path) == kept + THE_RULE.format(tmp_path)

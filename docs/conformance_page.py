@@ -26,7 +26,7 @@ _HEAD: Final = """\
 
 It lists each requirement that
 openpts reads out of the SNIA Solid State Storage Performance Test Specification 2.0.1, in short words of its
-own; the specification decides.
+own; the specification decides. They were not compared with version 2.0.2.
 
 A requirement is shown in one of three ways, which are never added up:
 

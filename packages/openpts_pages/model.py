@@ -237,6 +237,11 @@ class Page(msgspec.Struct, frozen=True, omit_defaults=True):
     blocks: tuple[Block, ...]
     mandatory: bool = False
 
+    @property
+    def is_brief(self) -> bool:
+        """Whether it has sentences alone, which need no page: most of them say why there is no value."""
+        return all(isinstance(block, Verdict) for block in self.blocks)
+
 
 class HeaderRow(msgspec.Struct, frozen=True):
     """A field of the common header."""

@@ -15,7 +15,7 @@ from openpts.procedures.kit.standing import limited_times
 from openpts.record.health import StepMarks
 from openpts.record.manifest import Attempt, Manifest, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.units import NS_PER_MS, NS_PER_S, format_duration, format_gap
+from openpts.units import NS_PER_MS, NS_PER_S, NS_PER_US, format_duration, format_gap
 from openpts.vocabulary.engine_overhead import KERNEL_THREADS
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.verdict import Better
@@ -145,24 +145,39 @@ _ENGINE: Final = (
 
 def run_conditions_page(run: Run, of_test: Sequence[Verdict] = (), further: Sequence[Block] = ()) -> Page:
     """The conditions during the run, with those that the test itself reports, and ``further`` ones behind."""
-    reason = no_audit(run)
+    reason, is_computed = no_audit(run), _is_computed(run)
+    of_host = () if is_computed else (*_gap_blocks(run), _engine(run), *_processor_blocks(run))
     return aligned_page(
         Page(
             "run-conditions",
             "Conditions During the Run",
             (
-                *(() if reason is None else (reason,)),
+                *((_COMPUTED,) if is_computed else () if reason is None else (reason,)),
                 *_attempts(run.manifest),
                 *of_test,
                 *(Verdict(f"Before the run: {text}.") for text in run.manifest.healed),
                 *_hooks(run.manifest),
                 *host_limit_blocks(run),
-                *_gap_blocks(run),
-                _engine(run),
-                *_processor_blocks(run),
+                *of_host,
                 *further,
             ),
         )
+    )
+
+
+_COMPUTED: Final = Verdict(
+    f"{AUDIT}, gaps between steps, the engine's own share, processor time: n/a (the drive is simulated: all "
+    "times are computed)."
+)
+
+
+def _is_computed(run: Run) -> bool:
+    """Whether a drive was simulated and nothing of the host was measured."""
+    return (
+        run.manifest.target.simulation is not None
+        and all(_gap_ns(step) < NS_PER_US for step in run.with_gaps)
+        and not {"own_latency", "own_latency_asleep", "own_cpu_time"} & run.manifest.engine.keys()
+        and all(step.sample.cpu is None for step in run.steps)
     )
 
 

@@ -31,7 +31,7 @@ def conformance_page(run: Run, standing: Standing, requirements: tuple[Conforman
     blocks.append(Verdict(standing.bottom_line, "pass" if standing.conformant else "fail"))
     if requirements:
         blocks += [
-            Verdict(f"{standing.requirements}."),
+            Verdict(f"{standing.requirements}. They are those of PTS 2.0.1, not compared with 2.0.2."),
             _states_table(requirements),
             *_requirements(requirements),
         ]

@@ -45,7 +45,7 @@ class IndexRow(Struct, frozen=True):
     state: RunState = RunState.WAITING
     reason: str = ""
     links: tuple[tuple[str, str], ...] = ()
-    asked: tuple[Measured, ...] = ()
+    measures: tuple[Measured, ...] = ()
 
 
 def write_batch_index(folder: Path, batch: Batch) -> Path:
@@ -114,7 +114,7 @@ def _first_read(names: Sequence[str]) -> list[str]:
 
 def _asked(rows: Sequence[IndexRow]) -> list[tuple[str, str]]:
     """What a buyer asks of a drive, in words, with the figure: eight at most."""
-    found = headlines(one for row in rows for one in row.asked)
+    found = headlines([row.measures for row in rows])
     return [(card_words(one) or one.label, f"{one.text} {one.unit}") for one in found]
 
 
@@ -191,7 +191,7 @@ def _read(folder: Path, _written: tuple[tuple[str, int, int, int], ...]) -> Inde
         manifest=run.manifest,
         steady=tuple(_steady_lines(run)),
         figures=tuple(_figures(run, measures)),
-        asked=tuple(one for one in measures if one.headline),
+        measures=tuple(measures),
         standing=red_line_of(run),
         deviations=tuple(f"{one.rule_id}: required {one.required}; used {one.used}" for one in run.ledger),
     )

@@ -101,8 +101,8 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
     the figure's palette, from its start again beyond its end. ``style`` is ``measured`` (markers and line),
     ``line``, ``dashed`` (it rests on few I/Os, or lies among other lines), ``points``, ``bars``, ``spline``
     (markers, and a monotone cubic through them), ``mean`` (bold line, no markers), ``fit``, or on a category
-    axis ``whiskers`` (from the least point to the largest) or ``range`` (from the cell of its first line to
-    that of its second).
+    axis ``whiskers`` (from the least point to the largest). A ``range`` is from the cell of its first line to
+    that of its second, on a numeric axis as a shaded band.
     Lines go from point to point in the table's order. ``second_axis``: it belongs to the figure's ``y2``.
     """
 
@@ -356,7 +356,7 @@ def bars_of(series: Series, table: Table) -> list[tuple[float, float, float]]:
 
 
 def _pairs_of(series: Series, table: Table) -> list[tuple[float | None, float | None]]:
-    (line,) = series.lines
+    line = series.lines[0]
     if series.by == "column":
         return [(row.head.value, row.cells[line].value) for row in table.rows]
     cells = table.rows[line].cells

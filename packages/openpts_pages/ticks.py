@@ -10,6 +10,8 @@ from openpts.units import NS_PER_S
 from openpts_pages.model import Axis
 
 _SPAN_FOR_LOG = 10
+LEAST_SPAN: Final = 0.05
+"""Of the level, on a linear axis that does not begin at 0: noise of a flat line must not fill the plot."""
 _DECADES_FOR_125 = 2
 _FEWEST_TICKS = 3
 _EACH_TICKED = 10
@@ -75,7 +77,13 @@ def block_size_axis(block_sizes_kib: Sequence[float]) -> Axis:
 
 
 def linear_axis(title: str, low: float, high: float) -> Axis:
-    """Linear between two values, with five to eight round ticks; an end at 0 stays there."""
+    """Linear between two values, with five to eight round ticks; an end at 0 stays there.
+
+    It spans at least ``LEAST_SPAN`` of the larger value.
+    """
+    missing = LEAST_SPAN * max(abs(low), abs(high)) - (high - low)
+    if missing > 0:
+        low, high = low - missing / 2, high + missing / 2
     if high <= low:
         low, high = low - 0.5, high + 0.5
     step = _round_step((high - low) / 6)

@@ -99,16 +99,26 @@ def _drive(manifest: Manifest) -> Iterator[str]:
         yield f"firmware {firmware}"
 
 
-def _cache_text(manifests: Sequence[Manifest]) -> str:
+def _cache_text(part: RunPart) -> str:
     """Of a drive whose volatile write cache was switched off for its class: users have it otherwise."""
-    switched_off = any(
+    one = part.manifest
+    switched_off = (
         one.conditions.of_specification
         and one.conditions.drive_class is DriveClass.ENTERPRISE
         and any(cache.is_off for cache in one.write_caches)
         and procedure_of(one.conditions.test).caches_of_client
-        for one in manifests
     )
-    return f"; {CACHE_DISABLED}" if switched_off else ""
+    return CACHE_DISABLED if switched_off else ""
+
+
+def _held_by(parts: Sequence[RunPart], text_of: Callable[[RunPart], str]) -> Iterator[str]:
+    """Each text once; one that does not hold for all runs names those that it holds for."""
+    names: dict[str, list[str]] = {}
+    for part in parts:
+        if text := text_of(part):
+            names.setdefault(text, []).append(part.name)
+    for text, of_text in names.items():
+        yield text if len(of_text) == len(parts) else f"{', '.join(of_text)}: {text}"
 
 
 def undigested(
@@ -128,7 +138,10 @@ def undigested(
     single = len(parts) == 1
     what = parts[0].title if single else f"{len(parts)} tests"
     form = _FORMAT if any(manifest.conditions.of_specification for manifest in manifests) else _BEYOND
-    classes = " / ".join(dict.fromkeys(manifest.conditions.class_text for manifest in manifests))
+    classes = list(dict.fromkeys(manifest.conditions.class_text for manifest in manifests))
+    if len({manifest.conditions.drive_class for manifest in manifests}) > 1:
+        classes = list(_held_by(parts, lambda part: part.manifest.conditions.class_text))
+    marks = (" / ".join(classes), *_held_by(parts, _cache_text))
     of_specification = style is Style.SPECIFICATION
     if not of_specification:
         parts = [replace(part, sections=tuple(map(_results_first, part.sections))) for part in parts]
@@ -148,10 +161,10 @@ def undigested(
     )
     report = Report(
         title=f"{kind}SSD Performance Test Report: {what}",
-        subtitle=f"{', '.join(_drive(first))} - {classes}{_cache_text(manifests)}",
+        subtitle=f"{', '.join(_drive(first))} - {'; '.join(marks)}",
         run_name=f"{brief(model)} - {test_id if single else ', '.join(part.name for part in parts)}",
         report_date=report_date,
-        red_line=_red_line(parts),
+        red_line="; ".join(_held_by(parts, lambda part: part.standing.red_line)),
         footer=f"{form}  |  {test_id if single else f'{what} from {test_id} on'}",
         front=(summary, *results, *(annex if of_specification else ())),
         sections=tuple(section for part in parts for section in part.sections),
@@ -177,18 +190,6 @@ def _at(parts: Sequence[RunPart], place: str) -> Iterator[Page]:
         for page in part.pages_at(place):
             found.setdefault(page.id, []).append((part.name, page))
     return map(merged_page, found.values())
-
-
-def _red_line(parts: Sequence[RunPart]) -> str:
-    """The red lines of the report; a line that does not hold for all runs names those that it holds for."""
-    names: dict[str, list[str]] = {}
-    for part in parts:
-        if part.standing.red_line:
-            names.setdefault(part.standing.red_line, []).append(part.name)
-    return "; ".join(
-        line if len(of_line) == len(parts) else f"{', '.join(of_line)}: {line}"
-        for line, of_line in names.items()
-    )
 
 
 def _stem(parts: Sequence[RunPart]) -> str:

@@ -40,7 +40,10 @@ _HEIGHT_PX: Final = 190
 
 
 def lead_figure(part: RunPart) -> Figure | None:
-    """The first of the plots that the test has for its summary, or of its report, titled by its finding."""
+    """The first of the plots that the test has for its summary, or of its report, titled by its finding.
+
+    A matrix keeps its height, as its cells have texts.
+    """
     names = [name for _, name in sorted(procedure_of(part.test).trends.items())]
     found = [figure for name in names if (figure := _found(part, name)) is not None]
     figure = next(iter(found or _figures(part)), None)
@@ -55,7 +58,7 @@ def lead_figure(part: RunPart) -> Figure | None:
         title=title,
         alt=f"{title}: {figure.title}{shown}",
         series=series,
-        height_px=_LEAD_HEIGHT_PX,
+        height_px=figure.height_px if figure.kind == "heat" else _LEAD_HEIGHT_PX,
         zoom_group="",
     )
 
@@ -96,7 +99,9 @@ def _found(part: RunPart, name: str) -> Figure | None:
 
 def _of_run(part: RunPart, name: str) -> Figure | None:
     figure = _found(part, name)
-    return figure and replace(
+    if figure is None or figure.kind == "heat":  # too small for the texts of its cells
+        return None
+    return replace(
         figure,
         id=f"trend-{figure.id}",
         number=f"See {figure.number}{f' {part.name}' if part.prefix else ''}",
@@ -130,6 +135,7 @@ _ACCESS: Final = {"RND": "random", "SEQ": "sequential"}
 _WHAT: Final = {
     "ART": "mean response time",
     "MRT": "longest response time",
+    "Steady State": "written without a pause",
     "FOB plateau": "fresh out of the box",
     "first minute FOB": "fresh, the first minute",
     "steady from FOB": "from fresh until settled",
@@ -313,20 +319,22 @@ def executive_page(parts: Sequence[RunPart], style: Style) -> Page:
     return Page("cover", "Executive summary", blocks, mandatory=True)
 
 
-def headlines(found: Iterable[Measured]) -> list[Measured]:
-    """What a buyer asks of a drive, as far as it was measured: of several the first."""
-    asked = [one for one in found if one.headline and one.value is not None]
-    return [one for _, one in sorted({one.headline: one for one in reversed(asked)}.items())]
+def headlines(of_tests: Iterable[Sequence[Measured]]) -> list[Measured]:
+    """What a buyer asks of a drive, as far as it was measured: of several the first.
+
+    Before a single such figure, and where there is none, is the first key value of each test.
+    """
+    found = [[one for one in of_test if one.is_key and one.value is not None] for of_test in of_tests]
+    asked = {one.headline: one for of_test in found[::-1] for one in of_test[::-1] if one.headline}
+    firsts = [of_test[0] for of_test in found if of_test] if len(asked) < 2 else []
+    return [*firsts, *(one for _, one in sorted(asked.items()) if one not in firsts)]
 
 
 def _asked_first(parts: Sequence[RunPart]) -> list[int]:
-    """The places of what a buyer asks among all key values; of other tests the first of each."""
-    keys = [(part.name, one) for part in parts for one in part.measures if one.is_key]
-    found = (
-        headlines(one for _, one in keys)
-        or {test: one for test, one in reversed(keys) if one.value is not None}.values()
-    )
-    return [next(n for n, (_, one) in enumerate(keys) if one is shown) for shown in found]
+    """The places of what a buyer asks among all key values."""
+    keys = [one for part in parts for one in part.measures if one.is_key]
+    found = headlines([part.measures for part in parts])
+    return [next(n for n, one in enumerate(keys) if one is shown) for shown in found]
 
 
 def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:

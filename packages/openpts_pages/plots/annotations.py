@@ -265,7 +265,7 @@ def _cost(box: _Box, inside: _Box, occupied: Sequence[_Box], dots: Sequence[tupl
 
 _FIRST_ROW_PX: Final = 5  # from the plot to the text's lower edge
 _WITH_MARKER: Final = {"measured", "points", "spline"}
-_COLORED_STROKE: Final = {"line", "dashed", "mean"}
+_COLORED_STROKE: Final = {"line", "dashed", "mean", "range"}
 
 
 def bands(figure: Figure) -> list[Spec]:
@@ -397,6 +397,8 @@ def _rows(figure: Figure, labels: Sequence[EndLabel]) -> list[Spec]:
 def _stroke(style: str) -> Spec:
     if style not in _COLORED_STROKE:
         return {"style": style}
+    if style == "range":
+        return {"strokeWidth": LINE_PX - 4, "opacity": 0.32}
     dashes = {"strokeDash": DASHES} if style == "dashed" else {}
     return {"strokeWidth": 2.4 if style == "mean" else 1.6, **dashes}
 

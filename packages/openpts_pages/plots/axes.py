@@ -85,7 +85,7 @@ def _position(axis: Axis, right: bool) -> Spec:
             "type": "ordinal",
             "title": axis.title,
             "scale": {"domain": list(axis.labels)},
-            "axis": {"labelAngle": 0, "ticks": False, "domain": False},
+            "axis": {"labelAngle": 0, "ticks": False, "domain": False, "grid": False},
         }
     drawn: Spec = {
         "values": [place(tick, axis) for tick in axis.ticks],
@@ -191,7 +191,7 @@ def placed(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[tupl
 
 def drawn_last(series: Series) -> int:
     """In which order series are painted: dots below lines, and means and fits on top."""
-    order = ("bars", "points", "line", "dashed", "measured", "spline", "mean", "fit")
+    order = ("range", "bars", "points", "line", "dashed", "measured", "spline", "mean", "fit")
     return order.index(series.style)
 
 

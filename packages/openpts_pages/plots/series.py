@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from openpts_pages.model import Axis, Figure, Series, Table, bars_of, points_of
 from openpts_pages.plots.axes import Spec, drawn_last, field, place, placed, shares, shows, value_at, visible
 from openpts_pages.plots.theme import MARKERS
@@ -79,6 +81,10 @@ def marker_size() -> Spec:
 def _layers_of(series: Series, figure: Figure, table: Table, y: Axis, named: Spec | None) -> list[Spec]:
     if series.style == "bars":
         return [_bars(series, figure, y, named or {"values": _bar_rows(series, figure, table, y)})]
+    if series.style == "range":
+        ends = [one for line in series.lines for one in points_of(replace(series, lines=(line,)), table)]
+        strip, *_ = _envelope(series, figure, named or {"values": _envelope_rows(figure, visible(ends, y))})
+        return [strip]
     points = visible(points_of(series, table), y)
     if is_long(series, table):
         return _envelope(series, figure, named or {"values": _envelope_rows(figure, points)})

@@ -26,6 +26,6 @@ PROCEDURE: Final = Procedure(
     """,
     quick=QUICK,
     at_rated_demand=True,
-    trends={7: "iops-a1-rw0-plot", 8: "iops-a7-plot"},
+    trends={7: "iops-x1-plot", 8: "iops-a7-plot", 19: "iops-a1-rw0-plot"},
     phase_line="openpts_pts.shared.round_lines:round_line",
 )

@@ -122,7 +122,7 @@ class IopsReport(RoundReport, frozen=True):
                 shown,
                 f"{PREFIX}-ranges",
                 ("R/W mix %", "Block size (KiB)"),
-                f"{len(values)} cells.{highest}",
+                f"{highest.strip()} {len(values)} cells.",
             )
         name = _TABLE.named(PREFIX, "IOPS - ALL RW Mix & BS - Tabular Data")
         return page(name, shown, Verdict(f"Each cell: {self.results.window.averaging}.{highest}"), heat)

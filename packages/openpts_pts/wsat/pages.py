@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.analysis.latency import ios_needed
-from openpts.analysis.minutes import TAIL_PERCENTILE, Minute, starts_ns
+from openpts.analysis.minutes import TAIL_PERCENTILE, Minute, starts_ns, whole_minutes
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.kit import header
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, Metric
@@ -39,6 +39,9 @@ _MEAN_COLOR, _SPREAD_COLOR = 2, 6
 NO_PLATEAU: Final = "falls within its first minute"
 _LAST_NS: Final = 3600 * NS_PER_S
 _BINS_PER_TICK: Final = 10
+_BEFORE_END: Final = "Time before the end (min)"
+START_SHARE: Final = 0.05
+"""Of all that was written: the part of the plot over drive fills that is enlarged."""
 _IOPS: Final = tuple(
     Required(f"iops-{key}", f"Plot 10-{n}") for n, key in enumerate(("time", "tgbw", "fills"), start=1)
 )
@@ -46,8 +49,7 @@ _HISTOGRAM: Final = Required("clp", "Plot 10-4")
 REQUIRED: Final = (*_IOPS, _HISTOGRAM)
 
 _SPREAD: Final = (
-    Series("Lowest interval of a minute", "column", (LOW,), _SPREAD_COLOR, style="line"),
-    Series("Highest interval of a minute", "column", (HIGH,), _SPREAD_COLOR, style="line"),
+    Series("Lowest to highest interval", "column", (LOW, HIGH), _SPREAD_COLOR, style="range"),
     Series("Mean of a minute", "column", (MEAN,), _MEAN_COLOR, style="mean", emphasis=True),
 )
 _COLUMNS: Final = spread_columns(
@@ -58,7 +60,7 @@ _COLUMNS: Final = spread_columns(
     replace(MRT, absent=""),
 )
 Points = Sequence[tuple[float, float]]
-"""Intervals: minutes before the end, and IOPS."""
+"""Intervals: their places on an axis, and IOPS."""
 
 
 class MinuteAxis(Struct, frozen=True):
@@ -273,7 +275,36 @@ class SaturationCycle(Struct, frozen=True):
             return page(name, Verdict(f"{name.title}: n/a ({reason}).", "fail"))
         shown, rules = self.minutes_table(along), (*self._steady(along), *self._end(along))
         figure = replace(self._over_minutes(along, shown, "IOPS"), rules=rules).over(name, shown)
-        return page(name, figure, Verdict(self.end, "info" if self.ended_by else "fail"), shown)
+        start = tuple(self._start_of_fills(name, along)) if along.key == "fills" else ()
+        *enlarged, values = start or (None,)
+        verdict = Verdict(self.end, "info" if self.ended_by else "fail")
+        return page(name, figure, *enlarged, verdict, shown, values)
+
+    def _start_of_fills(self, name: PlotName, along: MinuteAxis) -> Iterator[Figure | Table]:
+        """The intervals of the first writes, in which most of the fall is, and their values."""
+        end_bytes, written_bytes, points = START_SHARE * self.results.written_bytes, 0, []
+        for piece in self.results.pieces:
+            written_bytes += piece.measured.write.bytes
+            if written_bytes > end_bytes:
+                break
+            if not piece.rest:
+                points.append((written_bytes / self.capacity_bytes, piece.measured.iops))
+        if not points:
+            return
+        title = f"The first {100 * START_SHARE:.0f} % enlarged: IOPS of each interval"
+        start = PlotName(f"{name.id}-start", f"{name.number} (2)", title)
+        shown = replace(
+            _points_table(f"{start.id}-values", along.axis.title, points, decimals=6), printed=False
+        )
+        plot = Plot(
+            x=ticks.span_axis(along.axis.title, 0, end_bytes / self.capacity_bytes),
+            y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+            series=(Series("IOPS of an interval", "column", (0,), _MEAN_COLOR, style="line"),),
+            alt="{count} intervals, from {low} to {high} IOPS.",
+            height_px=250,
+        )
+        yield plot.over(start, shown)
+        yield shown
 
     def bandwidth(self, along: MinuteAxis, number: str) -> Page:
         """Throughput of the minutes over the same axis."""
@@ -325,7 +356,8 @@ class SaturationCycle(Struct, frozen=True):
 
     def _fall_text(self, shown: Table, column: int) -> str:
         """``falls from 151,313 to 18,861 (12 %), half of it within 6.8 GB written``: first minute to last."""
-        rows = zip(self.results.minutes, shown.rows, strict=True)
+        minutes = whole_minutes(self.results.minutes, self.conditions.minute_ns)
+        rows = zip(minutes, shown.rows[: len(minutes)], strict=True)
         means = [(one, mean) for one, row in rows if (mean := row.cells[column].value) is not None]
         first, last = means[0][1], means[-1][1]
         ends = f"from {cells.fixed(first, 0)} to {cells.fixed(last, 0)}"
@@ -442,7 +474,7 @@ class SaturationCycle(Struct, frozen=True):
             text = Verdict(f"{title}: n/a (no interval was measured).", "fail")
             yield page(PlotName(last.id, "", title), text, mandatory=False)
             return
-        shown = _points_table(f"{last.id}-values", points)
+        shown = _points_table(f"{last.id}-values", _BEFORE_END, points)
         interval_ns = max(one.measured.elapsed_ns for one in pieces)
         length = Verdict(f"{self.workload.title}: intervals of {format_duration(interval_ns)}.")
         whole_run = self._whole_run(name("whole", "a", "IOPS over the run (log)"))
@@ -515,7 +547,7 @@ def analyze_cycle(run: Run, number: int) -> SaturationCycle:
 
 def _points_plot(shown: Table, axis: Axis) -> Plot:
     return Plot(
-        x=ticks.linear_axis("Time before the end (min)", min(heads_of(shown)), 0),
+        x=ticks.linear_axis(_BEFORE_END, min(heads_of(shown)), 0),
         y=axis,
         series=(Series("IOPS of an interval", "column", (0,), _MEAN_COLOR, style="points"),),
         alt="{count} intervals, from {low} to {high} IOPS.",
@@ -524,12 +556,12 @@ def _points_plot(shown: Table, axis: Axis) -> Plot:
     )
 
 
-def _points_table(table_id: str, points: Points) -> Table:
+def _points_table(table_id: str, along: str, points: Points, *, decimals: int = 3) -> Table:
     return rows_table(
         table_id,
         "Values plotted: IOPS of each interval",
-        "Time before the end (min) | IOPS",
-        ((Cell(cells.fixed(x, 3), x), cells.number(y, 1)) for x, y in points),
+        f"{along} | IOPS",
+        ((Cell(cells.fixed(x, decimals), x), cells.number(y, 1)) for x, y in points),
         printed=len(points) <= PRINTED_VALUES,
     )
 

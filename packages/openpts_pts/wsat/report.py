@@ -32,6 +32,8 @@ _LEVEL_PCT: Final = 1.0
 """What is no farther from another level in per cent of it is the same."""
 
 _END_ZONE_MISSING: Final = "end zone not reached"
+_ASKED: Final = ("end_zone_iops", "steady_iops", "histogram_iops", "plateau_iops")
+_HEADLINE: Final = 7
 
 
 def _of_zone(pieces: Sequence[MeasuredInterval]) -> Uncertainty:
@@ -47,7 +49,6 @@ _ZONES: Final[tuple[Measure[SaturationZones], ...]] = (
         "IOPS",
         lambda zones: zones.end_zone_iops,
         absent=_END_ZONE_MISSING,
-        headline=7,
         uncertainty=lambda zones: _of_zone(zones.end_zone_pieces),
     ),
     Measure(
@@ -181,11 +182,19 @@ def _measures(cycle: SaturationCycle, steady: str) -> tuple[Measured, ...]:
     results, found = cycle.results, f"Steady State {cycle.state_text}"
     state = "" if results.steady and not results.ends_elsewhere else found
     subject = Subject(cycle.workload.title, steady=steady, state=state)
-    return (
+    found = (
         replace(_of_minutes(cycle, _STEADY.of(cycle, subject)), on_cover=not cycle.is_from_fob),
         *(_of_zones(cycle, subject) if cycle.is_from_fob else ()),
         *_of_histogram(cycle, measured(_HISTOGRAM_MEASURES, results.histogram, subject)),
     )
+    return _with_headline(found) if cycle.number == 1 else found
+
+
+def _with_headline(found: Sequence[Measured]) -> tuple[Measured, ...]:
+    """A buyer asks for the end zone: for what is nearest to it where a short run has none."""
+    known = {one.key.rpartition(".")[2]: one for one in found if one.value is not None}
+    asked = next((known[key] for key in _ASKED if key in known), None)
+    return tuple(replace(one, headline=_HEADLINE, is_key=True) if one is asked else one for one in found)
 
 
 def _of_minutes(cycle: SaturationCycle, one: Measured) -> Measured:
@@ -205,7 +214,6 @@ def _of_zones(cycle: SaturationCycle, subject: Subject) -> Iterator[Measured]:
     hidden = (replace(one, is_key=False, on_cover=False) for one in of_fall if one.value is None)
     shown = (one for one in of_fall if one.value is not None)
     end_zone, *zones = measured(_ZONES, cycle.results.zones, subject)
-    end_zone = replace(end_zone, headline=end_zone.headline if cycle.number == 1 else 0)
     if cycle.results.zones is not None and (written_bytes := cycle.results.zones.fresh_bytes) is not None:
         end_zone = replace(
             end_zone, explanation=f"writes at the end, slower from {written_bytes / GB:,.1f} GB on"

@@ -28,7 +28,7 @@ const nearestMean = (points, x) => {
 const pointAt = (plot, number, x) => {
   const points = plot.points[number];
   const { style = "measured" } = plot.figure.series[number];
-  return points.find((point) => point.x === x) ?? (["mean", "line", "dashed"].includes(style) ? nearestMean(points, x) : null);
+  return points.find((point) => point.x === x) ?? (["mean", "line", "dashed", "range"].includes(style) ? nearestMean(points, x) : null);
 };
 
 const withUnit = (text, title) => [text, unitName(title)].filter(Boolean).join(" ");
@@ -41,7 +41,8 @@ const linesAt = (plot, x) => {
     const point = pointAt(plot, number, x);
     if (!point) return [];
     const own = series.second_axis ? { title: figure.y2.title, factor: 1 } : plot.axes.y;
-    const text = own.factor === 1 ? point.text || reading(point.value) : reading(point.value * own.factor);
+    const values = [point.value, ...(point.most === undefined ? [] : [point.most])];
+    const text = (own.factor === 1 && point.text) || values.map((value) => reading(value * own.factor)).join(" to ");
     const line = { name: series.label, text: withUnit(text, own.title), color: colorOf(plot, series), point };
     if (series.style !== "bars") return [line];
     return [line, { name: "Share", text: `${reading(point.share)} %` },

@@ -48,12 +48,13 @@ const headsOf = (series, table) =>
 // and the largest value of each mean in columns behind those of the means.
 const pointsOf = (figure, number, table, thinned) => {
   const series = figure.series[number];
-  const [line] = series.lines;
+  const line = series.lines[0];
   const axis = series.second_axis ? figure.y2 : figure.y;
   const heads = headsOf(series, table);
   const means = cellsOf(series, table, line);
-  const side = (n) => (thinned ? cellsOf(series, table, line + n * thinned.columns) : means);
-  const [lows, highs] = [side(1), side(2)];
+  const side = (n, of = line) => (thinned ? cellsOf(series, table, of + n * thinned.columns) : cellsOf(series, table, of));
+  const isRange = series.style === "range";
+  const [lows, highs] = [side(1), side(2, isRange ? series.lines[1] : line)];
   const points = [];
   means.forEach((cell, n) => {
     const [x, y] = [heads[n].value, cell.value];
@@ -61,7 +62,8 @@ const pointsOf = (figure, number, table, thinned) => {
     if (x == null || y == null || (isNowhere && series.style !== "bars")) return;  // an empty bar can be read
     points.push({
       x: place(x, figure.x), y: place(y, axis), low: place(lows[n].value, axis), high: place(highs[n].value, axis),
-      at: heads[n].text, text: cell.text, value: y, index: n,
+      at: heads[n].text, text: isRange ? `${cell.text} to ${highs[n].text}` : cell.text, value: y, index: n,
+      ...(isRange && { most: highs[n].value }),
     });
   });
   if (series.style === "bars") endBars(points, heads, figure);

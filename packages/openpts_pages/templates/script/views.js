@@ -4,6 +4,7 @@ const views = new Map();  // live plots by their figure elements
 const states = new Map();
 const zooms = new Map();  // ranges of x, which the figures of a group share
 const CLOSE_LABELS_PX = 14;
+const LEAST_SPAN = 0.05;  // of the level: the noise of a flat line must not fill the plot
 
 const stateOf = (element) => {
   if (!states.has(element)) states.set(element, { hidden: new Set(), other: false, units: new Set() });
@@ -47,7 +48,8 @@ const extent = (plot, span, log) => {
     const air = Math.max((high / low) ** 0.06, 1.05);
     return [low / air, high * air];
   }
-  const air = (high - low) * 0.06 || Math.abs(high) * 0.05 || 1;
+  const missing = (LEAST_SPAN * Math.max(Math.abs(low), Math.abs(high)) - (high - low)) / 2;
+  const air = Math.max((high - low) * 0.06, missing) || 1;
   return [low >= 0 ? Math.max(0, low - air) : low - air, high + air];
 };
 
@@ -192,7 +194,11 @@ const draw = async (element) => {
   const spec = specOf(plot);
   const room = element.querySelector(".drawing").clientWidth;
   spec.width = Math.max(Math.min(narrowest(plot.figure), spec.width), Math.min(1000, room));
-  if (spec.width > room && element.querySelector(".series")) spec.layer = withoutLabels(spec.layer);
+  const choice = element.querySelector(".names");
+  if (spec.width > room && choice) {
+    choice.open = true;
+    spec.layer = withoutLabels(spec.layer);
+  }
   const holder = document.createElement("div");
   const result = await embed(holder, spec, { actions: false, renderer: "svg", config: config[theme()] });
   if (turn !== element.turn) { result.finalize(); return; }  // the reader was quicker

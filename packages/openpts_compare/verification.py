@@ -14,6 +14,7 @@ from openpts.ownership import CLAIM_NAME
 from openpts.record.decoding import decode_json, other_version
 from openpts.record.writer import DATABASE_NAME, EVENTS_NAME, LOG_NAME
 from openpts.report.record_files import (
+    FIGURES_NAME,
     LINE,
     RECORD_PATTERNS,
     SUITE_FILES,
@@ -49,7 +50,11 @@ def differences(stored: Report, source: ReportSource) -> tuple[list[Difference],
     Raises RecordError if the record can't be read.
     """
     options = ReportOptions(
-        paper=stored.paper, style=Style(stored.style), redact=stored.redacted, report_date=stored.report_date
+        paper=stored.paper,
+        style=Style(stored.style),
+        redact=stored.redacted,
+        for_customer=stored.for_customer,
+        report_date=stored.report_date,
     )
     with worker_processes() as workers:
         derived, files, _ = make_report(source, options, workers, kept=False)
@@ -109,7 +114,8 @@ def file_faults(report_json: Path, report: Report, files: Sequence[RecordFile] =
     sums = SUMS_NAME if not own else f"{stem}.{SUMS_NAME}"
     record = names_in(folder, files)
     tables = [f"{own}{csv_name(table)}" for table in report.tables().values()]
-    expected = dict.fromkeys([*(f"{stem}{ending}" for ending in _DOCUMENTS), *tables], "") | record
+    documents = [*(f"{stem}{ending}" for ending in _DOCUMENTS), f"{own}{FIGURES_NAME}"]
+    expected = dict.fromkeys([*documents, *tables], "") | record
     # unlike pathlib, os.path takes a damaged name, such as one of 2,000 characters, as that of no file
     found = [name for name in expected if os.path.exists(folder / name)]  # noqa: PTH110
     found += _strays(folder / f"{own}{FOLDER}", expected)

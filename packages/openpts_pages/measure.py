@@ -207,7 +207,7 @@ def key_of(name: str) -> str:
 
 def measure_figures(found: Iterable[Measured]) -> Mapping[str, Any]:
     """All measures by key, JSON-ready."""
-    names = ("label", "unit", "value", "better", "note", "state", "stands_in", "repeats")
+    names = ("label", "unit", "value", "better", "steady", "note", "state", "stands_in", "repeats")
     return {
         one.key: {name: getattr(one, name) for name in names}
         | {

@@ -291,7 +291,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
     ``stem`` is what its files are called where reports of many drives lie together. ``paper`` is ``a4`` or
     ``us-letter``. ``style`` is ``full``, ``specification`` or ``short``.
-    ``redacted``: serial numbers are replaced.
+    ``redacted``: serial numbers are replaced; ``for_customer``: people, paths and the host are left out, too.
     """
 
     schema_version: int = SCHEMA_VERSION
@@ -309,6 +309,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     paper: str = "a4"
     style: str = "full"
     redacted: bool = False
+    for_customer: bool = False
 
     def pages(self) -> tuple[Page, ...]:
         """All pages in order."""

@@ -39,6 +39,7 @@ REDACT: Final = flag("Replace serial numbers by four digits of their checksum.",
     ),
     PAPER,
     REDACT,
+    flag("Leave out people, paths, serial numbers and the host.", name="--for-customer"),
     flag("Embed long series in full in the HTML instead of in buckets.", name="--embed-full"),
     flag("Print the runs' figures as one JSON object.", name="--json as_json"),
 )
@@ -64,7 +65,7 @@ def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, 
         source = ReportSource.of(runs, out)
         folders, written = source.run_folders, [write_report(source, out=out, options=chosen)]
     if as_json:
-        print_figures(folders, written, redact=options["redact"])
+        print_figures(folders, written)
     else:
         print_paths(written, sys.stdout)
         if batch is not None and out is None:
@@ -77,7 +78,7 @@ def _reports_on_batch(
 ) -> "tuple[tuple[Path, ...], list[WrittenReport]]":
     """Reports on all runs that have a record, each in its folder, and on all together; the page of them.
 
-    A folder that is written to elsewhere has the drive's name without what ``redact`` takes away.
+    A folder that is written to elsewhere has the drive's name without its serial number in a redacted report.
     """
     from openpts.record.batch import DONE, read_batch, write_batch  # noqa: PLC0415 slow to load
     from openpts.record.reader import has_begun, read_manifest  # noqa: PLC0415 likewise
@@ -91,7 +92,7 @@ def _reports_on_batch(
         run = folder / entry.folder
         if run.exists() and has_begun(run):
             folders.append(run)
-            name = redacted_value(entry.folder, [read_manifest(run)]) if options.redact else entry.folder
+            name = redacted_value(entry.folder, [read_manifest(run)]) if options.is_redacted else entry.folder
             place = None if out is None else out / name
             written.append(write_report(ReportSource.of((run,), place), out=place, options=options))
             if out is None:
@@ -155,22 +156,14 @@ def print_notes(written: "Sequence[WrittenReport]") -> None:
 
 
 def print_figures(
-    run_folders: tuple[Path, ...],
-    written: "Sequence[WrittenReport]",
-    *,
-    redact: bool = False,
-    failure: OpenptsError | None = None,
+    run_folders: tuple[Path, ...], written: "Sequence[WrittenReport]", *, failure: OpenptsError | None = None
 ) -> None:
     """One object for one run, with the error that it ends with; of several runs, a list of theirs."""
-    from openpts.record.reader import read_manifest  # noqa: PLC0415 slow to load
-    from openpts.report.redaction import redacted_value  # noqa: PLC0415 slow to load
     from openpts.report.run_part import SCHEMA_OF_RUNS, summarize  # noqa: PLC0415 slow to load
     from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
 
     known = {folder: figures for one in written for folder, figures in one.figures.items()}
     summaries = [known.get(folder) or summarize(read_for_report(folder)) for folder in run_folders]
-    if redact:
-        summaries = redacted_value(summaries, [read_manifest(folder) for folder in run_folders])
     print_notes(written)
     reports = {"reports": [str(path) for one in written for path in one.documents]}
     if len(summaries) == 1:

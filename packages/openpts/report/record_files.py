@@ -25,6 +25,9 @@ from openpts_pages.model import Cell, Page, Report, Verdict
 LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 """A line of SHA256SUMS: a checksum, and the name of its file."""
 
+SUMS_NAME: Final = "SHA256SUMS"
+FIGURES_NAME: Final = "figures.json"
+
 
 def left_behind(folder: Path, sums: str, name: str, of_data: str, written: Iterable[str]) -> dict[str, str]:
     """Documents and data of the earlier report that the new one does not write, with their checksums.
@@ -36,7 +39,8 @@ def left_behind(folder: Path, sums: str, name: str, of_data: str, written: Itera
         lines = os.fsdecode(read_file(folder, sums)).split("\n")
     except OSError:
         return {}
-    own = re.compile(rf"{re.escape(name)}\.(json|html|pdf)|{re.escape(of_data)}{FOLDER}/[^/\0]+\.csv")
+    data = rf"{re.escape(of_data)}({FIGURES_NAME}|{FOLDER}/[^/\0]+\.csv)"
+    own = re.compile(rf"{re.escape(name)}\.(json|html|pdf)|{data}")
     listed = {match[2]: match[1] for line in lines if (match := LINE.fullmatch(line))}
     new = set(written) - {f"{name}.json"}
     return {
@@ -63,7 +67,6 @@ def checksum_of(folder: Path, name: str) -> str:
         return ""
 
 
-SUMS_NAME: Final = "SHA256SUMS"
 _LOG_NAME: Final = f"{DATABASE_NAME}-wal"
 RECORD_PATTERNS: Final = (
     DATABASE_NAME,

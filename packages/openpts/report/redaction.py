@@ -1,8 +1,9 @@
-"""Redacts a report: serial numbers, which identify a drive, are replaced."""
+"""Redacts a report: serial numbers are replaced; for a customer people, paths and the host are left out."""
 
 import hashlib
 import re
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -14,10 +15,16 @@ from openpts.record.health import HealthRecord
 from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.reader import Run
 from openpts.run_folder_files import file_name_word
+from openpts.vocabulary.facts import Fact, Facts, People
 from openpts.vocabulary.verdict import Deviation
 from openpts_pages.model import Report
 
 T = TypeVar("T")
+
+LEFT_OUT: Final = "left out for the customer"
+_PATH: Final = "PATH"
+_OF_HOST: Final = ("kernel", "kernel_command_line")
+_ABSOLUTE: Final = re.compile(r"(?<![\w.:/])/(?!sys/|proc/|etc/|usr/)[\w.@+-]+(?:/[\w.@+:-]+)+")
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")
 _TEST_ID_DIGITS: Final = 4
@@ -42,6 +49,59 @@ def redacted_value(value: T, manifests: Sequence[Manifest], kind: Any = Any) -> 
 
     changed: T = msgspec.convert(with_texts(msgspec.to_builtins(value), replaced), type=kind)
     return changed
+
+
+def customers_run(run: Run) -> Run:
+    """The run without its people, machine and commands: what its customer's report is made of.
+
+    Settings of the host stay, as alerts on the drive's link are read from them; their audit is no page there.
+    """
+    manifest, people = run.manifest, run.manifest.people
+    names = {people.operator, people.auditor, people.sponsor, *people.labels.values()} - {None}
+
+    def word(text: str) -> str:
+        option, equals, value = text.rpartition("=")
+        is_path = "/" in value and not value.startswith("sim:")
+        return f"{option}{equals}{LEFT_OUT}" if is_path or value in names else text
+
+    of_host = {key: fact for key, fact in manifest.software.items() if key in _OF_HOST}
+    hidden = replace(
+        manifest,
+        people=People(*(one and LEFT_OUT for one in (people.operator, people.auditor, people.sponsor))),
+        command_line=tuple(map(word, manifest.command_line)),
+        host=_hidden(manifest.host),
+        software=manifest.software | _hidden(of_host),
+        attempts=tuple(replace(one, host=LEFT_OUT, kernel=LEFT_OUT) for one in manifest.attempts),
+        hooks=(),
+    )
+    return replace(run, manifest=hidden)
+
+
+def _hidden(facts: Facts) -> Facts:
+    return {key: fact if fact.value is None else Fact(LEFT_OUT, "-") for key, fact in facts.items()}
+
+
+def without_paths(value: T, manifests: Sequence[Manifest], folders: Sequence[Path], kind: Any = Any) -> T:
+    """What is made of ``customers_run``, without paths and the host's name; ``kind`` as before."""
+    private = {str(folder): _PATH for folder in folders}
+    for manifest in manifests:
+        if manifest.target.simulation is None:
+            private[manifest.target.path] = _PATH
+        private |= {word: _PATH for word in manifest.command_line if "/" in word and "sim:" not in word}
+        private |= {one.host: "HOST" for one in manifest.attempts}
+    patterns = [(_alone(text), by) for text, by in sorted(private.items(), key=_longest_first) if text]
+
+    def changed(text: str) -> str:
+        for pattern, by in patterns:
+            text = pattern.sub(by, text)
+        return _ABSOLUTE.sub(_PATH, text) if "/" in text else text
+
+    found: T = msgspec.convert(with_texts(msgspec.to_builtins(value), changed), type=kind)
+    return found
+
+
+def _longest_first(item: tuple[str, str]) -> int:
+    return -len(item[0])
 
 
 def redacted_run(run: Run) -> Run:
@@ -71,7 +131,7 @@ def _replacements(manifests: Sequence[Manifest]) -> list[tuple[re.Pattern[str], 
         if serial is not None and last_digits and manifest.test_id.startswith(last_digits):
             rest = manifest.test_id.removeprefix(last_digits)
             found[manifest.test_id] = f"{_hash4(str(serial.value).strip())}{rest}"
-    return [(_alone(text), by) for text, by in sorted(found.items(), key=lambda item: -len(item[0]))]
+    return [(_alone(text), by) for text, by in sorted(found.items(), key=_longest_first)]
 
 
 def _alone(text: str) -> re.Pattern[str]:

@@ -190,6 +190,7 @@ class UncertaintyFigures(TypedDict):
 class MeasureFigures(TypedDict):
     """A measure: ``value`` is None where it is not known, and ``note`` or ``state`` says why.
 
+    ``steady`` says in which round steady state was reached: "N/A" of a measure that is not of it.
     ``uncertainty`` is None where none is stated; ``uncertainty_note`` says why, or in what part
     of its time the host was the limit.
     """
@@ -198,6 +199,7 @@ class MeasureFigures(TypedDict):
     unit: str
     value: float | None
     better: Better
+    steady: str
     note: str
     state: str | None
     stands_in: bool

@@ -31,6 +31,7 @@ from openpts.record.manifest import Manifest, manifest_of
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.build import report_of, short_report
 from openpts.report.record_files import (
+    FIGURES_NAME,
     SUMS_NAME,
     RecordFile,
     left_behind,
@@ -38,8 +39,8 @@ from openpts.report.record_files import (
     record_files,
     remove_unchanged,
 )
-from openpts.report.redaction import redacted
-from openpts.report.run_part import RunPart, part_of
+from openpts.report.redaction import customers_run, redacted, redacted_value, without_paths
+from openpts.report.run_part import SCHEMA_OF_RUNS, RunPart, part_of
 from openpts.report.sources import ReportSource, date_of, read_for_report
 from openpts_pages.csv_files import FOLDER, csv_files
 from openpts_pages.html import render_html
@@ -58,7 +59,8 @@ class ReportOptions(Struct, frozen=True, kw_only=True):
     """What an operator may choose of a report.
 
     ``report_date`` is ISO 8601, UTC; by default it is the end of the last run, so that the same record gives
-    the same bytes. ``embed_full`` puts series whole into the HTML, however long.
+    the same bytes. ``embed_full`` puts series whole into the HTML, however long. ``for_customer`` leaves out
+    people, paths and the host, and redacts as ``redact`` does.
     """
 
     html: bool = True
@@ -67,8 +69,14 @@ class ReportOptions(Struct, frozen=True, kw_only=True):
     paper: str = "a4"
     style: Style = Style.FULL
     redact: bool = False
+    for_customer: bool = False
     embed_full: bool = False
     report_date: str | None = None
+
+    @property
+    def is_redacted(self) -> bool:
+        """Whether serial numbers are replaced."""
+        return self.redact or self.for_customer
 
 
 _DEFAULTS: Final = ReportOptions()
@@ -99,11 +107,15 @@ def _all_else() -> "hashlib._Hash":
 
 
 class RequestedPart(NamedTuple):
-    """The part of a run folder; ``digest`` is that of all that it depends on, None where it is not kept."""
+    """The part of a run folder; ``digest`` is that of all that it depends on, None where it is not kept.
+
+    One ``for_customer`` is of a run without people and host, and has no page that audits it.
+    """
 
     folder: Path
     report_date: str
     digest: str | None
+    for_customer: bool = False
 
     def kept(self) -> bytes | None:
         """As it was made before, packed; None where it is to be made."""
@@ -111,7 +123,11 @@ class RequestedPart(NamedTuple):
 
     def made(self) -> bytes:
         """Made now and kept, as it goes from one process to another. Raises RecordError."""
-        content = packed(part_of(read_for_report(self.folder), self.report_date))
+        run = read_for_report(self.folder)
+        part = part_of(customers_run(run) if self.for_customer else run, self.report_date)
+        if self.for_customer:
+            part = replace(part, pages=tuple(page for page in part.pages if page[0] != "audit"))
+        content = packed(part)
         if self.digest is not None:
             PARTS.keep(self.digest, content)
         return content
@@ -212,11 +228,19 @@ def write_report(
     with _without_collections(), worker_processes() as workers:
         pool = _pool(options, workers)
         report, files, figures = make_report(source, options, workers, pool)
-        contents = _contents(report, options, pool)
-    beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
+        contents = {**_contents(report, options, pool), FIGURES_NAME: _figures_file(figures)}
+    kinds = ((options.style, options.style is not Style.FULL), ("for-customer", options.for_customer))
+    beside = "-".join((REPORT_NAME, *(name for name, is_so in kinds if is_so)))
     owners = (source.folder,) if out is None else source.run_folders if len(source.run_folders) == 1 else ()
     written = _write(out or source.folder, report.stem if out else beside, contents, files, owners)
     return replace(written, figures=figures, cover=tuple(_cover_lines(report)))
+
+
+def _figures_file(figures: Mapping[Path, dict[str, Any]]) -> bytes:
+    """What ``--json`` prints, without paths: the same record gives the same bytes wherever it is."""
+    runs = [{**of_run, "run": of_run["test_id"]} for of_run in figures.values()]
+    document = runs[0] if len(runs) == 1 else {"schema": SCHEMA_OF_RUNS, "runs": runs, "reports": []}
+    return json.dumps(document, indent=1).encode()
 
 
 def _cover_lines(report: Report) -> Iterator[str]:
@@ -249,10 +273,12 @@ def make_report(
     requested = []
     for folder, manifest in zip(source.run_folders, manifests, strict=True):
         own = [file for file in files if file.folder == folder]
-        digest = part_digest(folder, manifest.conditions.test, date, own) if kept else None
-        requested.append(RequestedPart(folder, date, digest))
+        digest = None
+        if kept and not options.for_customer:
+            digest = part_digest(folder, manifest.conditions.test, date, own)
+        requested.append(RequestedPart(folder, date, digest, options.for_customer))
     # redaction makes other figures of them, and a short report has few
-    drawing = None if options.redact or options.style is Style.SHORT else pool
+    drawing = None if options.is_redacted or options.style is Style.SHORT else pool
     parts = []
     for part in _parts(requested, workers, pool):
         parts.append(part)
@@ -265,9 +291,14 @@ def make_report(
         report = short_report(parts, date, paper=options.paper)
     else:
         report = report_of(parts, date, files=files, paper=options.paper, style=options.style)
-    if options.redact:
-        report = redacted(report, [part.manifest for part in parts])
-    return report, files, {part.folder: json.loads(part.figures) for part in parts}
+    figures = [json.loads(part.figures) for part in parts]
+    if options.is_redacted:
+        report, figures = redacted(report, manifests), redacted_value(figures, manifests)
+    if options.for_customer:
+        folders = source.run_folders
+        report = replace(without_paths(report, manifests, folders, Report), for_customer=True)
+        figures = without_paths(figures, manifests, folders)
+    return report, files, dict(zip([part.folder for part in parts], figures, strict=True))
 
 
 def _parts(

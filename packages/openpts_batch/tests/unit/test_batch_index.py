@@ -61,7 +61,7 @@ def test_energy_has_no_rows_of_its_own_and_power_is_among_what_a_buyer_asks(tmp_
         "energy.loads.mean_w", "All loads, mean power", "W", Cell("7.5", 7.5), Better.LOWER, headline=8
     )
     found = (*part_of(run, "2026-11-21T08:00:00Z").measures, power)
-    rows = [batch_index.IndexRow(asked=tuple(one for one in found if one.headline))]
+    rows = [batch_index.IndexRow(measures=tuple(found))]
     assert batch_index._asked(rows)[-1] == (power.label, "7.5 W")
     assert not [name for name, *_ in batch_index._figures(run, found) if "power" in name]
 

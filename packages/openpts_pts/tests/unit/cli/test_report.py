@@ -1,20 +1,30 @@
 """`openpts report` and `openpts verify`, as their user types them."""
 
+import base64
 import hashlib
 import json
 import os
+import re
 import shutil
+import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.structs import replace
 
 from openpts.cli.main import cli
 from openpts.errors import NoVerdictError, RecordError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.batch import write_batch
-from openpts.record.manifest import RunState
+from openpts.record.manifest import Attempt, Manifest, RunState
+from openpts.record.reader import read_manifest
+from openpts.report.record_files import FIGURES_NAME
+from openpts.report.redaction import LEFT_OUT
+from openpts.vocabulary.facts import People
+from tests.support import synthetic_run
 from tests.support.batches import suite_entry, suite_of
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -85,6 +95,64 @@ def test_redacted_json_has_no_serial_number(run_folder, tmp_path) -> None:
     done = run_cli("report", run_folder, *FAST, "--json", "--redact", "--out", tmp_path)
     assert "REDACTED-" in done.output
     assert "SYN0000001" not in done.output
+
+
+@pytest.fixture
+def private_run(tmp_path, monkeypatch) -> Path:
+    """A record with people, paths, a serial number and a host, whose folder names the lab."""
+    made = synthetic_run._manifest
+    attempt = Attempt("2025-01-14T08:11:00Z", 7, "lab-host-3", "boot", "Linux 6.12 lab", "openpts 0.1.0")
+    words = (
+        "run",
+        "iops",
+        "/dev/nvme9n1",
+        "--operator",
+        "Jane Roe",
+        "--label=site=cellar-7",
+        "--out",
+        "lab/x",
+    )
+    people = People("Jane Roe", "Otto Auditor", "Acme Labs", {"site": "cellar-7"})
+
+    def manifest(*given) -> Manifest:
+        return replace(made(*given), people=people, attempts=(attempt,), command_line=words)
+
+    monkeypatch.setattr(synthetic_run, "_manifest", manifest)
+    return write_synthetic_run(tmp_path / "our-lab" / "one", Synthetic(rounds=5, steady_round=5))
+
+
+def texts_of(folder: Path) -> dict[str, str]:
+    """All files of a report as text: what is packed in the page, and what is printed in the PDF, included."""
+    found = {
+        path.name: path.read_text() for path in folder.rglob("*") if path.suffix in {".json", ".csv", ""}
+    }
+    (page,) = (path.read_text() for path in folder.glob("*.html"))
+    packed = re.findall(r'id="(?:model|plots)">([^<]+)<', page)
+    found["page"] = page + "".join(zlib.decompress(base64.b64decode(each)).decode() for each in packed)
+    (pdf,) = folder.glob("*.pdf")
+    found["pdf"] = subprocess.run(["pdftotext", pdf, "-"], check=True, capture_output=True, text=True).stdout
+    return found
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="pdftotext (package poppler-utils) is missing")
+def test_a_report_for_a_customer_has_nothing_of_the_lab(private_run, tmp_path) -> None:
+    out = tmp_path / "sent"
+    done = run_cli("report", private_run, "--for-customer", "--out", out, "--json")
+    assert done.exit_code == 0, done.output
+    manifest = read_manifest(private_run)
+    host = {fact.value for fact in manifest.host.values() if fact.value}
+    people = {"Jane Roe", "Otto Auditor", "Acme Labs", "cellar-7"}
+    paths = {str(private_run), "our-lab", "/dev/nvme9n1", "lab/x"}
+    private = {*host, *people, *paths, "lab-host-3", "Linux 6.12 lab", manifest.dut["serial"].value}
+    assert len(private) > 12
+    for name, text in {**texts_of(out), "--json": done.output.replace(str(out), "")}.items():
+        words = re.sub(r"\s+", " ", text)
+        assert not {one for one in private if one in words}, name
+    (model,) = (path for path in out.glob("*.json") if FIGURES_NAME not in path.name)
+    assert LEFT_OUT in model.read_text()
+    run_cli("report", private_run, *FAST, "--out", tmp_path / "own")
+    (own,) = (path for path in (tmp_path / "own").glob("*.json") if FIGURES_NAME not in path.name)
+    assert people - {"cellar-7"} <= {one for one in private if one in own.read_text()}
 
 
 def test_a_suite_makes_one_report_of_all_its_records(suite_folder) -> None:

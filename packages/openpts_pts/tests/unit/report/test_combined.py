@@ -95,7 +95,7 @@ def test_two_runs_of_a_test_have_the_same_small_plot_side_by_side(runs) -> None:
         replace(first, manifest=replace(first.manifest, started_at=f"202{year}-01-01T00:00:00+00:00"))
         for year in (7, 8, 9)
     ]
-    of_iops = [(f"trend-iops{n}-iops-a1-rw0-plot", f"See Plot A.1 IOPS {n}") for n in (1, 2, 3)]
+    of_iops = [(f"trend-iops{n}-iops-a7-plot", f"See Plot A.7 IOPS {n}") for n in (1, 2, 3)]
     of_wsat = ("trend-wsat-iops-time-plot", "See Plot 10-1")
     assert _trends(build_combined([first, later[0]], DATE)) == of_iops[:2]
     assert _trends(build_combined([first, later[0], other], DATE)) == [of_wsat, *of_iops[:2]]

@@ -88,7 +88,7 @@ def test_panels_of_a_page_have_the_same_frame(test) -> None:
 MOST = 6
 
 
-@pytest.mark.parametrize("test", ["iops", "tp", "lat", "wsat", "hir"])
+@pytest.mark.parametrize("test", ["tp", "lat", "wsat", "hir"])
 def test_the_front_has_some_of_all_over_the_series(test) -> None:
     part = part_of(made_up_run(test), "2026-02-03T04:05:06Z")
     lead = lead_figure(part)

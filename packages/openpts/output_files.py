@@ -26,6 +26,7 @@ _KINDS: Final = tuple(
         rb"\s*<!doctype html>.{1,300}<meta name=\"generator\" content=\"openpts\">",
         rb"%PDF-.*/Author ?\(openpts\)",
         rb"\{\s*\"schema_version\": ?\d+,\s*\"title\":",
+        rb"\{\s*\"schema\": ?\"openpts\.runs?/1\",",
         rb"(?:# [^\n]*\n){1,3}?# [^\n]* \[[a-z0-9_.-]+\]\r?\n",  # a table of a report
         rb"# HELP openpts_",
         rb"(?:run,test,profile,|\d{4}-\d{8}T\d{6}Z-[^,\n]+,)",  # a row for each run

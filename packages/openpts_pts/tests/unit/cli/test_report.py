@@ -102,16 +102,7 @@ def private_run(tmp_path, monkeypatch) -> Path:
     """A record with people, paths, a serial number and a host, whose folder names the lab."""
     made = synthetic_run._manifest
     attempt = Attempt("2025-01-14T08:11:00Z", 7, "lab-host-3", "boot", "Linux 6.12 lab", "openpts 0.1.0")
-    words = (
-        "run",
-        "iops",
-        "/dev/nvme9n1",
-        "--operator",
-        "Jane Roe",
-        "--label=site=cellar-7",
-        "--out",
-        "lab/x",
-    )
+    words = ("run", "iops", "/dev/nvme9n1", "--label=site=cellar-7", "--out=lab/x", "--operator", "Jane Roe")
     people = People("Jane Roe", "Otto Auditor", "Acme Labs", {"site": "cellar-7"})
 
     def manifest(*given) -> Manifest:

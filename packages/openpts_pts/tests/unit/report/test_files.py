@@ -217,7 +217,7 @@ def test_no_name_of_a_report_leads_elsewhere(reports, tmp_path, monkeypatch, nam
     link.unlink()
     write_report(ReportSource.of((folder,)), options=ONLY_MODEL)
     assert set(all_files(folder)) == {
-        *("run.db", "report.json", "report.html", "report.pdf", "data/a.csv", "SHA256SUMS")
+        *("run.db", "report.json", "report.html", "report.pdf", "data/a.csv", "figures.json", "SHA256SUMS")
     }
 
 

@@ -318,14 +318,14 @@ def _grouped(named: Iterable[tuple[str, WorkSpan]]) -> tuple[MediaWrites, ...]:
 
 def _loads(work: DriveWork) -> tuple[MediaWrites, ...]:
     """By part, where the host wrote."""
-    return _grouped((work.name_of(stretch.steps), stretch) for stretch in work.stretches if stretch.is_load)
+    return _grouped((name, stretch) for name, stretch in work.named_stretches if stretch.is_load)
 
 
 def _rests(work: DriveWork) -> tuple[MediaWrites, ...]:
     """By part and length: a rest of 5 s does other work than one of half an hour."""
     return _grouped(
-        (f"{work.name_of(stretch.steps)}, {stretch.idle_ns / NS_PER_S:g} s", stretch)
-        for stretch in work.stretches
+        (f"{name}, {stretch.idle_ns / NS_PER_S:g} s", stretch)
+        for name, stretch in work.named_stretches
         if stretch.is_rest
     )
 

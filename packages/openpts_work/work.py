@@ -66,7 +66,7 @@ def _phase_name(place: StepPlace) -> str:
     return text.upper() if place.phase in {Phase.WIPC, Phase.WDPC} else capitalised(text)
 
 
-class WorkSpan(Struct, frozen=True):
+class WorkSpan(Struct, frozen=True, dict=True):
     """Steps one after the other, and what was written in them: to the media, and by the host.
 
     Where the drive counts what the host wrote, that also has I/Os that count in no step.
@@ -81,12 +81,12 @@ class WorkSpan(Struct, frozen=True):
         """How long they lasted."""
         return sum(step.sample.elapsed_ns for step in self.steps)
 
-    @property
+    @cached_property
     def idle_ns(self) -> int:
         """How long the host was idle in them."""
         return sum(step.sample.elapsed_ns for step in self.steps if step.sample.step.is_idle)
 
-    @property
+    @cached_property
     def is_load(self) -> bool:
         """Whether writes count in them."""
         return bool(_written_bytes(self.steps))
@@ -306,6 +306,11 @@ class DriveWork(Struct, frozen=True, dict=True):
         if media is None or host is None:
             return tuple(self._by_log())
         return tuple(self._by_step(media, host))
+
+    @cached_property
+    def named_stretches(self) -> tuple[tuple[str, WorkSpan], ...]:
+        """The stretches, each behind the name of its steps."""
+        return tuple((self.name_of(stretch.steps), stretch) for stretch in self.stretches)
 
     @cached_property
     def logged(self) -> WorkSpan | None:

@@ -6,6 +6,7 @@ latency counts from the planned moment, so that a device that falls behind canno
 
 import math
 from enum import StrEnum
+from functools import cache
 from typing import Final, Self
 
 from msgspec import UNSET, Struct, UnsetType
@@ -416,6 +417,7 @@ class Stimulus(Struct, frozen=True):
             case _:
                 return None
 
+    @cache  # noqa: B019 there are few, but thousands of steps name theirs
     def __str__(self) -> str:
         size = (
             format_block_size(self.block_size_bytes)

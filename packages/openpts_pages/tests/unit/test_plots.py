@@ -208,6 +208,18 @@ def test_a_day_of_seconds_is_small_and_keeps_its_extremes() -> None:
     assert max(row["high"] for row in rows) == pytest.approx(max(values), rel=1e-6)
 
 
+def test_a_band_reaches_from_its_first_column_to_its_second() -> None:
+    ends = [(x, (100 - x, 100 + 2 * x)) for x in range(11)]
+    table = table_of("band", ["least", "most"], ends)
+    figure = Figure(
+        "band", "1", "Band", "lines", "band", ticks.span_axis("n", 0, 10), ticks.linear_axis("n", 0, 120),
+        "A band.", series=(Series("extremes", "column", (0, 1), 0, style="range"),),
+    )  # fmt: skip
+    rows = [row for row in rows_of(vega_lite_spec(figure, {table.id: table})) if "low" in row]
+    assert [(row["low"], row["high"]) for row in rows] == [both for _, both in ends]
+    assert [row["x"] for row in rows] == pytest.approx([x for x, _ in ends], abs=10 / 560)
+
+
 def test_drawings_and_page_of_long_series_are_small(drawings) -> None:
     assert len(drawings["wsat"]) < 60_000
     assert len(drawings["hir"]) < 600_000

@@ -10,15 +10,15 @@ from openpts.fields.conditions import Conditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
-from openpts.report.run_part import summarize
-from openpts.units import KIB
+from openpts.report.run_part import part_of, summarize
+from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import NOTHING, Phase, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import WORKLOADS
 from openpts_pages.model import Figure, Report, Verdict, points_of
 from tests.support.interval_samples import operation_of
-from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run
+from tests.support.made_up_run import CAPACITY_BYTES, ended_after, made_up_run, with_intervals
 from tests.support.page_transcript import transcript_of
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
@@ -131,6 +131,29 @@ def test_minutes_stand_at_their_time_their_gigabytes_and_their_fills() -> None:
     assert ends("Plot 10-1") == pytest.approx(workload["elapsed_s"] / 3600)
     assert ends("Plot 10-2") == pytest.approx(4 * CAPACITY_BYTES / 1e9, rel=1e-5)
     assert ends("Plot 10-3") == pytest.approx(4, rel=1e-5)
+
+
+def test_the_intervals_of_the_first_twentieth_of_all_writes_are_enlarged() -> None:
+    run = with_intervals(WHOLE["wsat"], 10 * NS_PER_S)
+    written, fills = 0, []
+    intervals = [one for step in run.phase(Phase.SATURATION) for one in step.sample.intervals]
+    total = sum(one.write.bytes for one in intervals)
+    for one in intervals:
+        written += one.write.bytes
+        if 20 * written <= total:
+            fills.append(written / run.manifest.target.user_capacity_bytes)
+    tables = build_report(run, REPORT_DATE).tables()
+    assert fills
+    assert [row.head.value for row in tables["wsat-iops-fills-start-values"].rows] == pytest.approx(fills)
+
+
+@pytest.mark.parametrize(("steps", "asked"), [(0, []), (15, ["steady_iops"])])
+def test_without_an_end_zone_a_buyer_gets_what_is_nearest_to_it(steps, asked) -> None:
+    whole = WHOLE["wsat"]
+    part = part_of(cut(whole, lambda step: step in whole.steps[:steps]), REPORT_DATE)
+    found = [one for one in part.measures if one.headline]
+    assert [one.key.rpartition(".")[2] for one in found] == asked
+    assert all(one.is_key and one.value is not None for one in found)
 
 
 def with_few_ios(run: Run, read_pct: int) -> Run:

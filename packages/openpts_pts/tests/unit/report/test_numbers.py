@@ -52,6 +52,14 @@ def test_linear_ticks_are_round_and_cover_the_values(low, span) -> None:
     assert 2 <= len(axis.ticks) <= 10
 
 
+@given(st.floats(1e-3, 1e9), st.floats(0, 1e-3))
+def test_noise_of_a_flat_line_does_not_fill_its_axis(level, noise) -> None:
+    low, high = ticks.linear_axis("x", level, level * (1 + noise)).domain
+    assert high - low >= 0.05 * level
+    assert low <= level * (1 + 1e-9)
+    assert level * (1 + noise) <= high * (1 + 1e-9)
+
+
 def test_amounts_are_logarithmic_beyond_ten_to_one() -> None:
     assert ticks.amount_axis("IOPS", [100, 1001]).scale == "log"
     assert ticks.amount_axis("IOPS", [100, 1000]).domain[0] == 0

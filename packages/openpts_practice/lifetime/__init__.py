@@ -45,7 +45,8 @@ class Continued(EarlierRun, frozen=True, kw_only=True):
     ``written_at`` is when the first of it was written, ISO 8601; ``written_ns`` the same on the clock of a
     simulated drive, which continues. ``compares``: reads of it can be compared. ``rest_ns`` is how long a
     simulated drive is left alone first; for one that exists, time passes by itself. ``reads`` are all
-    reads of it so far, and those of what was written before.
+    reads of it so far, and those of what was written before. ``wear`` is per cent of the rated life used by
+    cycles done, over the earlier run and all that it continued.
     """
 
     cycle: int
@@ -55,6 +56,7 @@ class Continued(EarlierRun, frozen=True, kw_only=True):
     compares: bool
     rest_ns: int
     reads: tuple[ReadBack, ...]
+    wear: tuple[tuple[float, float], ...] = ()
 
 
 class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="lifetime"):

@@ -41,7 +41,12 @@ def _left(measured: LifetimeRun, rest_ns: int) -> Continued:
         if before is None:
             raise RecordError(f"can't continue {run.folder}: it has no drive cycle; run the test again")
         return replace(
-            before, run=run.manifest.test_id, folder=folder, rest_ns=rest_ns, reads=measured.reads_back
+            before,
+            run=run.manifest.test_id,
+            folder=folder,
+            rest_ns=rest_ns,
+            reads=measured.reads_back,
+            wear=measured.wear,
         )
     last = measured.cycles[-1]
     if not last.written:
@@ -70,4 +75,5 @@ def _left(measured: LifetimeRun, rest_ns: int) -> Continued:
         compares=measured.conditions.compares,
         rest_ns=rest_ns,
         reads=(*measured.reads_back, at_once),
+        wear=measured.wear,
     )

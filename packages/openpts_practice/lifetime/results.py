@@ -363,8 +363,10 @@ class LifetimeRun(Struct, frozen=True, dict=True):
 
     @property
     def wear(self) -> tuple[tuple[float, float], ...]:
-        """Per cent of the rated life used, by cycles done."""
-        return wear_points(self.cycles, self.before)
+        """Per cent of the rated life used, by cycles done, over all runs that this one continues."""
+        after = self.conditions.continues
+        own = wear_points(self.cycles, self.before) if self.cycles or after is None else ()
+        return own if after is None else tuple(sorted(dict((*after.wear, *own)).items()))
 
     @cached_property
     def line(self) -> FittedLine | None:

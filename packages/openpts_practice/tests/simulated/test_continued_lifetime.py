@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
+from scipy import stats
 
 from openpts.cli.run import run as run_command
 from openpts.errors import OpenptsError, RecordError, TargetError, UsageError
@@ -27,7 +28,7 @@ from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Phase
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_practice.lifetime import LifetimeConditions, StopOn
-from tests.support.endurance_presets import write_forgetful_drive
+from tests.support.endurance_presets import write_forgetful_drive, write_worn_drive
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 from tests.support.whole_tests import run_whole
 
@@ -86,6 +87,21 @@ def test_three_runs_are_one_life(tmp_path: Path) -> None:
         (6, third.manifest.test_id),
     ]
     build_report(third, default_date(third))
+
+
+def test_the_forecast_is_over_all_runs_of_the_chain(tmp_path: Path) -> None:
+    """A cycle at a time: the line is SciPy's through the readings of all, and that of a single run."""
+    target = f"sim:{write_worn_drive(tmp_path)}?capacity=400MB&scale=1"
+    first = begun(tmp_path / "1", target, drive_cycles=3)
+    second = after(first, tmp_path / "2", drive_cycles=1)
+    third = after(second, tmp_path / "3", drive_cycles=1)
+    whole = begun(tmp_path / "whole", target, drive_cycles=5)
+    chained, single = (summarize(run)["rated_life_used_after_cycles"] for run in (third, whole))
+    logs = [health.reading.values for health in whole.health if health.phase is Phase.DRIVE_CYCLE]
+    line = stats.linregress(range(6), [log["percentage_used_pct"] for log in logs])
+    assert chained["likely"] == pytest.approx((100 - line.intercept) / line.slope)
+    assert chained == single
+    assert "through 6 readings" in str(build_report(third, default_date(third)))
 
 
 @pytest.mark.proves("HYP-TMP-01")

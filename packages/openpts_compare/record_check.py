@@ -11,12 +11,14 @@ from typing import Final
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
+from openpts.parameters.plan_file import at_full_length
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.kit.standing import host_limit_deviations
 from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_manifest, refuse_other_histograms, stored_run
+from openpts.record.writer import inputs_of
 from openpts.runner.driver import Driver, driver_of
 from openpts.runner.physical_device import NOT_THE_DEVICE
 from openpts.runner.preparation import (
@@ -60,7 +62,8 @@ def check_record(folder: Path) -> str:
     cut = _played(test, run, driver)
     where = f"the record in {folder} contradicts itself"
     standard = test.standard_conditions(run.manifest.conditions.drive_class, run.manifest.conditions.seed)
-    if run.manifest.shortened != shortened(run.manifest.conditions, standard):
+    reference = at_full_length(test.name, standard, inputs_of(folder).get("plan.toml"))
+    if run.manifest.shortened != shortened(run.manifest.conditions, reference):
         raise RecordError(f"{where}: whether it was shortened does not follow from its conditions")
     for entry in _owed(test, run, standard):
         if entry not in run.ledger:

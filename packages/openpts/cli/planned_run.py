@@ -26,7 +26,14 @@ def planned_run(choices: Choices, unopened: UnopenedTarget, drives: AssumedDrive
     adjusted = adjustment(choices, facts.path)(standard)
     choices.admit(adjusted, facts)
     conditions = choices.test.supported_on(adjusted, facts.sector_bytes, facts.scale)
-    plan = plan_run(choices.test, conditions, standard, facts.user_capacity_bytes, drives)
+    plan = plan_run(
+        choices.test,
+        conditions,
+        standard,
+        facts.user_capacity_bytes,
+        drives,
+        full_length=choices.full_length(standard),
+    )
     check_plan(plan.longest, facts)
     if unopened.not_one is not None and driver_of(choices.test).depends_on_scale:
         unopened.not_one([step for planned in plan.longest for step in planned.apply.steps])

@@ -340,6 +340,14 @@ class Choices(Struct, frozen=True):
         refuse_contradictions(overrides, conditions)
         return conditions
 
+    def full_length(self, standard: Conditions) -> Conditions:
+        """What the lengths of this run are judged by: the standard, or a plan that ships."""
+        if self.plan is None:
+            return standard
+        from openpts.parameters.plan_file import at_full_length  # noqa: PLC0415 the plan was read with it
+
+        return at_full_length(self.test.name, standard, self.plan.raw)
+
     def admit(self, conditions: Conditions, target: TargetFacts) -> None:
         """Raises UsageError where the operator asked for what the target can't do, or left something out."""
         if conditions.lacking:

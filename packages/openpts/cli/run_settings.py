@@ -181,6 +181,7 @@ def settings_of(
         drive_class=choices.drive_class,
         adjust=adjustment(choices, target),
         admit=choices.admit,
+        full_length=choices.full_length,
         consent=consent,
         purge=str(choices.purge(purge)),
         people=People(**people, labels={**planned.get("labels", {}), **args.labels}),

@@ -19,7 +19,7 @@ from openpts.fields.conditions import Conditions
 from openpts.fields.field import Field, parameters_of
 from openpts.fields.settings import RUN_SETTINGS, Setting
 from openpts.parameters.overrides import Overrides, conditions_of, contradictions
-from openpts.parameters.shipped_plans import SUFFIX, shipped_plan
+from openpts.parameters.shipped_plans import SUFFIX, shipped_names, shipped_plan
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES, sound_tests
 from openpts.schema_words import without_indentation
@@ -162,6 +162,20 @@ def read_plan(path: Path) -> Plan:
     if read is None:
         raise UsageError(f"{path}: the name of a plan file ends in .toml, .yaml or .yml")
     return parse_plan(read_written(path, _MOST_KIB, "plan"), str(path), read)
+
+
+def at_full_length(test: str, standard: Conditions, raw: bytes | None) -> Conditions:
+    """What lengths are judged by: the conditions of a plan that ships, if ``raw`` is one, or the standard.
+
+    A plan that ships is a procedure that was published elsewhere: what it leaves out is not cut short.
+    """
+    name = next((name for name in shipped_names() if raw == shipped_plan(name)), None)
+    if raw is None or name is None:
+        return standard
+    reference: Conditions = conditions_of(
+        parse_plan(raw, f"{name}{SUFFIX}", read_toml).overrides(test), standard
+    )
+    return reference
 
 
 def parse_plan(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Plan:

@@ -174,8 +174,10 @@ def plan_run(
     standard: Conditions,
     user_capacity_bytes: int,
     drives: AssumedDrives,
+    *,
+    full_length: Conditions | None = None,
 ) -> RunPlan:
-    """Drive the test's own script at assumed rates."""
+    """Drive the test's own script at assumed rates; ``full_length`` is what lengths are judged by."""
     return RunPlan(
         test=test,
         conditions=conditions,
@@ -183,7 +185,7 @@ def plan_run(
         drives=drives,
         ways=planned_ways(test, conditions, user_capacity_bytes, drives),
         deviations=deviations(conditions, standard, test.rules),
-        shortened=shortened(conditions, standard),
+        shortened=shortened(conditions, full_length or standard),
     )
 
 

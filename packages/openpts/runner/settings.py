@@ -53,8 +53,9 @@ Admit = Callable[[Conditions, TargetFacts], None]
 class RunSettings(RequestedSettings, frozen=True, kw_only=True):
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
-    ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
-    not have to ask. ``inputs`` are the files that the operator wrote for the run, by the names of their
+    ``full_length`` turns them into those that lengths are judged by. ``admit`` raises UsageError where
+    conditions ask of the target what it can't do, though the operator did not have to ask.
+    ``inputs`` are the files that the operator wrote for the run, by the names of their
     copies. ``run_id`` is that of a run that a batch or fleet asked for. ``resumes``: the run in ``folder``
     continues under the conditions of its record. ``continues``: a new run follows a finished one.
     """
@@ -75,6 +76,7 @@ class RunSettings(RequestedSettings, frozen=True, kw_only=True):
     people: People
     command_line: tuple[str, ...]
     admit: Admit = lambda _conditions, _target: None
+    full_length: Adjust = lambda standard: standard
     folder: Path | None = None
     seed: int | None = None
     scenario: Scenario = Scenario.SYNTHETIC
@@ -206,7 +208,9 @@ def checked_run(
     entries = device.deviations(steps if driver.depends_on_scale else ())
     manifest = replace(
         _manifest(settings, device, conditions, run_id, concerns.facts()),
-        shortened=shortened(conditions, standard),
+        shortened=shortened(conditions, settings.full_length(standard))
+        if settings.resumes is None
+        else settings.resumes.run.manifest.shortened,
     )
     folder = settings.folder or Path("openpts-runs") / manifest.test_id
     if continues is not None:

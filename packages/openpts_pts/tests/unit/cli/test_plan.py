@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -219,3 +220,19 @@ def test_a_plan_by_name_sets_the_conditions_of_a_test() -> None:
     assert (conditions["tc"], conditions["qd"], conditions["precondition_passes"]) == (4, 64, 0)
     assert [size // 512 for size in conditions["block_sizes_bytes"]] == [2048, 128, 16, 8, 1]
     assert conditions["max_rounds"] == 6
+
+
+def test_a_shipped_plan_that_is_followed_is_not_called_shortened(tmp_path: Path) -> None:
+    """TKperf has no preconditioning for throughput. What is cut from the plan is marked, and so is a copy."""
+    words = ("tp", "sim:enterprise-tlc")
+    (tmp_path / "mine.toml").write_bytes(shipped_plan("tkperf") + b"# changed\n")
+    marked = {
+        options: plan_of(*words, *options)["shortened"]
+        for options in (
+            ("--plan", "tkperf"),
+            ("--plan", "tkperf", "--step-seconds", "30"),
+            ("--plan", str(tmp_path / "mine.toml")),
+            ("--precondition-passes", "0"),
+        )
+    }
+    assert list(marked.values()) == [False, True, True, True]

@@ -38,6 +38,11 @@ pytest_plugins = [
 
 # Their files share a cluster.
 _WHOLE = {"packages/openpts_batch/tests/fleet"}
+# They share the syntax trees of all modules.
+_TOGETHER = {
+    f"tests/repository/test_{name}.py"
+    for name in ("architecture", "budget", "docstrings", "reachable", "single_door", "visible_output")
+}
 _OF_THE_SHELL = (
     "COLUMNS",
     "LINES",
@@ -144,8 +149,8 @@ def mixed(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     of_folder = Counter(_folder(item) for item in items)
     for item in items:
         folder = _folder(item)
-        share = 0 if folder in _WHOLE else before[folder] / of_folder[folder]
-        places.setdefault(_file(item), share)
+        is_first = folder in _WHOLE or _file(item) in _TOGETHER
+        places.setdefault(_file(item), 0 if is_first else before[folder] / of_folder[folder])
         before[folder] += 1
     return sorted(items, key=lambda item: places[_file(item)])
 

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -22,6 +23,8 @@ from typing import IO, Any, Final
 
 from tests import ROOT
 
+# What a start of each command needs.
+_LOADED: Final = ("devices", "doctor", "io", "purge", "report", "resume", "run")
 _LONGEST_LIST_BYTES: Final = 60_000
 """Of modules: as much as a pipe takes at once."""
 
@@ -85,12 +88,15 @@ class Forks:
 def serve() -> None:
     """Fork for each order; the fork goes on as openpts, the process says how it ended.
 
-    Modules of openpts that a fork had to load are loaded here before the next one: none of them starts
+    Modules of openpts that two forks had to load are loaded here before the next one: none of them starts
     threads.
     """
-    from openpts.cli.main import main  # noqa: PLC0415 those who order need not load it
+    from openpts.cli.main import cli, main  # noqa: PLC0415 those who order need not load it
 
+    for name in _LOADED:
+        cli.commands[name]  # it is imported
     gc.freeze()
+    needed = Counter[str]()
     for line in sys.stdin:
         lists, own_list = os.pipe()
         pid = os.fork()
@@ -99,9 +105,10 @@ def serve() -> None:
             return _carry_out(main, own_list)
         os.close(own_list)
         exit_code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        _load(lists)
         sys.stdout.write(f"{exit_code}\n")
         sys.stdout.flush()
+        needed.update(_names(lists))
+        _load(needed)
     return None
 
 
@@ -127,15 +134,20 @@ def _carry_out(main: Callable[[], None], own_list: int) -> None:
     os._exit(code)
 
 
-def _load(lists: int) -> None:
-    """What the fork that has ended names; nothing where it was killed."""
+def _names(lists: int) -> list[str]:
+    """What the fork that has ended had to load; nothing where it was killed."""
     os.set_blocking(lists, False)  # what it has started may hold the other end
     with open(lists, "rb") as named, suppress(BlockingIOError):
-        names = os.read(named.fileno(), _LONGEST_LIST_BYTES).decode().split()
-        for name in names:
-            import_module(name)
-        if names:
-            gc.freeze()
+        return os.read(named.fileno(), _LONGEST_LIST_BYTES).decode().split()
+    return []
+
+
+def _load(needed: Counter[str]) -> None:
+    missing = [name for name, times in needed.items() if times > 1 and name not in sys.modules]
+    for name in missing:
+        import_module(name)
+    if missing:
+        gc.freeze()
 
 
 def _become(order: dict[str, Any]) -> None:

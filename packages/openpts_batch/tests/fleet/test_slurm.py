@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import jsonschema
 import pytest
 
 from docs.schema_files import OUTPUTS
+from openpts.errors import OpenptsError
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
@@ -57,6 +59,13 @@ def run_of(host: Machine) -> int:
     until(lambda: any(lock_is_held(path) for path in host.folder.glob("runs/*/claim.jsonl")), "a claim")
     [pid] = [pid for pid in host.pids("python") if b"start" in Path(f"/proc/{pid}/cmdline").read_bytes()]
     return pid
+
+
+def is_over(run: Path) -> bool:
+    """By its record."""
+    with suppress(OpenptsError):
+        return read_manifest(run).state is not RunState.RUNNING
+    return False
 
 
 def lock_is_held(path: Path) -> bool:
@@ -192,6 +201,8 @@ def test_a_run_from_submission_to_its_folder_here(cluster: Cluster, tmp_path: Pa
     """Nothing is taken from a host that measures, and what is here needs no host any more."""
     host, out = cluster.hosts["h1"], tmp_path / "results"
     run = submit(cluster, host, "s00", *SHORT)
+    # each look of openpts is a start of Python
+    until(lambda: is_over(host.folder / "runs" / run["run_id"]), "its record is complete")
     observed(cluster, run["run_id"], "complete")
     other = submit(cluster, host, "s01", *LONG)
     run_of(host)

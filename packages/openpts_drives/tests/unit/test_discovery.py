@@ -1,3 +1,5 @@
+import pytest
+
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.guard import Safety
 from openpts.device.security import Level0, Security
@@ -5,6 +7,16 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import fact_of
 from openpts_drives import listing as inspect
 from openpts_drives.listing import ListedDevice, list_devices
+
+
+@pytest.fixture(autouse=True)
+def _asked_in_this_process(monkeypatch) -> None:
+    """Of a tree of files ten processes show nothing; test_query_with_timeout.py is about them."""
+
+    def answers_of(asked, answers, _timeout_s):
+        return [inspect.ChildReply([*answers(one)][-1], complete=True) for one in asked]
+
+    monkeypatch.setattr(inspect, "ask_each", answers_of)
 
 
 def _by_name(roots: SystemRoots) -> dict[str, ListedDevice]:

@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import IO, cast
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
@@ -71,13 +72,17 @@ class _Fitting(Table):
     """A table without as many of the columns ``left_out``, in that order, as break words otherwise."""
 
     left_out: tuple[str, ...] = ()
+    readable: int = 0
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """As rich does."""
         for heading in self.left_out:
-            if sum(map(_least_width, self.columns)) - _GAP <= options.max_width:
+            *others, last = map(_least_width, self.columns)
+            if sum(others) + max(last - _GAP, self.readable) <= options.max_width:
                 break
-            self.columns = [column for column in self.columns if column.header != heading]
+            kept = [column for column in self.columns if column.header != heading]
+            # by its number rich pads a column, or not as the last one
+            self.columns = [replace(column, _index=number) for number, column in enumerate(kept)]
         yield from super().__rich_console__(console, options)
 
 
@@ -90,13 +95,14 @@ def _least_width(column: Column) -> int:
     )
 
 
-def table_of(*headings: str, left_out: tuple[str, ...] = ()) -> Table:
+def table_of(*headings: str, left_out: tuple[str, ...] = (), readable: int = 0) -> Table:
     """Columns by their headings; one that begins with ``>`` has numbers, with ``=`` what is copied.
 
-    Where words would be broken, the columns ``left_out`` are, the first of them first.
+    Where words would be broken, or the last column has less than ``readable`` characters, the columns
+    ``left_out`` are, the first of them first.
     """
     table = _Fitting(box=None, padding=(0, _GAP, 0, 0), pad_edge=False)
-    table.left_out = left_out
+    table.left_out, table.readable = left_out, readable
     for heading in headings:
         number, no_wrap = heading.startswith(">"), heading[:1] in {">", "="}
         table.add_column(

@@ -68,7 +68,10 @@ def print_table(drives: Sequence[ListedDevice], console: Console) -> None:
 
 
 def _fitting(drives: Sequence[ListedDevice], width: int) -> dict[_Column, int]:
-    """The columns for which there is room, by their importance, in their order; each with its width."""
+    """The columns for which there is room, by their importance, in their order; each with its width.
+
+    One without which no drive is named is always there, others only if a drive has something for them.
+    """
     chosen = {column: column.width(drives) for column in _COLUMNS if not column.rank}
     excess = sum(chosen.values()) + _GAP * (len(chosen) - 1) - width
     chosen |= {
@@ -77,7 +80,7 @@ def _fitting(drives: Sequence[ListedDevice], width: int) -> dict[_Column, int]:
         if column.shortest is not None
     }
     for column in sorted(filter(lambda column: column.rank, _COLUMNS), key=lambda column: column.rank):
-        if column is _SLOT and not any(map(column.text, drives)):
+        if not any(map(column.text, drives)):
             continue
         more = chosen | {column: column.width(drives)}
         if sum(more.values()) + _GAP * (len(more) - 1) <= width:

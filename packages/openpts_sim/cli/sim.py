@@ -76,7 +76,8 @@ class PresetList(Document, frozen=True, kw_only=True, tag="openpts.presets/1"):
 
 def _print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
     """A line for each preset."""
-    table = table_of("=Name", "Model", ">Capacity", ">Scale", "Stands for")
+    headings = ("=Name", "Model", ">Capacity", ">Scale", "Stands for")
+    table = table_of(*headings, left_out=("Scale", "Model"), readable=48)
     for preset in presets:
         table.add_row(
             preset.name,

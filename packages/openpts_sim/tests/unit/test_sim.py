@@ -32,6 +32,17 @@ def test_a_line_for_each_preset() -> None:
     assert load_preset("enterprise-tlc").summary in lines[1]
 
 
+def test_at_80_columns_no_value_is_cut_and_a_preset_has_two_lines_at_most(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = said("list")
+    assert text.splitlines()[0].split() == ["Name", "Capacity", "Stands", "for"]
+    assert "…" not in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert len(text.splitlines()) <= 1 + 2 * len(list(shipped_presets()))
+    words = text.split()
+    assert all(word in words for preset in shipped_presets() for word in preset.summary.split())
+
+
 def test_the_list_as_json() -> None:
     listed = {each["name"]: each for each in json.loads(said("list", "--json"))["presets"]}
     assert listed["client-qlc"]["capacity_bytes"] == 1_024_209_543_168

@@ -24,15 +24,13 @@ from openpts_pages.model import Cell, Page, Section, Verdict
 from openpts_work.counters import counter_change
 from openpts_work.dips import SHARE, WINDOW, Dip, dips_of
 from openpts_work.energy_page import energy_measures, energy_page, media_measures, media_page
-from openpts_work.work import DriveWork
+from openpts_work.work import MORE_THAN_HOST, DriveWork
 
 _PRINTED_CELLS: Final = 240
 _MOST: Final = 100
 _HUNG_NS: Final = NS_PER_S
 _BUSY_PCT: Final = 90.0
 _OTHERS_BYTES_PER_S: Final = 10 * MB
-# What is written for the host alone is a little more than its bytes: tables, padding.
-_MORE_THAN_HOST: Final = 1.1
 # HYP-BG-01
 _COULD_BE: Final = (
     "nothing recorded; could be garbage collection, wear leveling, data refresh, parity of the drive's own "
@@ -211,7 +209,7 @@ def _of_media(work: DriveWork, dip: LoadDip) -> Iterator[str]:
     if series is None:
         return
     media_bytes, host_bytes = _written(series, dip.points)
-    if media_bytes > _MORE_THAN_HOST * host_bytes:
+    if media_bytes > MORE_THAN_HOST * host_bytes:
         before_media, before_host = _written(series, dip.before)
         before = f", {cells.fixed(before_media / before_host, 2)} times as much before" if before_host else ""
         yield (

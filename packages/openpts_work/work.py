@@ -66,6 +66,10 @@ def _phase_name(place: StepPlace) -> str:
     return text.upper() if place.phase in {Phase.WIPC, Phase.WDPC} else capitalised(text)
 
 
+MORE_THAN_HOST: Final = 1.1
+"""What is written for the host alone is a little more than its bytes: tables, padding."""
+
+
 class WorkSpan(Struct, frozen=True, dict=True):
     """Steps one after the other, and what was written in them: to the media, and by the host.
 

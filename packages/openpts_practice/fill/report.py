@@ -27,11 +27,13 @@ from openpts_practice.fill.results import (
     Fall,
     FillPoint,
     Trajectory,
+    collection_counted,
     course_of,
     returned,
 )
 from openpts_pts.shared.preparation_page import methodology, nothing_page, state_page
 from openpts_work.dips import RULE
+from openpts_work.work import DriveWork
 
 _MEAN_COLOR, _BURST_COLOR, _SPREAD_COLOR = 2, 2, 6
 _SPREAD: Final = (
@@ -57,6 +59,7 @@ class FillReport(Struct, frozen=True):
     run: Run
     conditions: FillConditions
     fill: Trajectory
+    collection_bytes: int | None
     rewrites: tuple[Rewrite, ...]
     bursts: tuple[tuple[float, Sample], ...]
 
@@ -82,6 +85,12 @@ class FillReport(Struct, frozen=True):
             run=run,
             conditions=conditions,
             fill=course_of(whole(Phase.FILL, _CURVE, 1)),
+            collection_bytes=collection_counted(
+                stretch
+                for stretch in DriveWork(run).stretches
+                if len(stretch.steps) == 1
+                and (stretch.steps[0].place.phase, stretch.steps[0].place.cycle) == (Phase.FILL, _CURVE)
+            ),
             rewrites=tuple(rewrite for rewrite in rewrites if rewrite.course.points),
             bursts=tuple(bursts),
         )
@@ -147,6 +156,10 @@ class FillReport(Struct, frozen=True):
         yield from ((name, fall.at_bytes) for name, fall in zip(_FALLS, self.fill.falls, strict=False))
         if self.fill.last_rate_from_bytes is not None:
             yield "last rate", self.fill.last_rate_from_bytes
+        if self.collection_bytes is not None:
+            yield "GC counted", self.collection_bytes
+        if self.fill.steady_from_bytes is not None:
+            yield "steady state", self.fill.steady_from_bytes
         yield "full", self.fill.written_bytes
 
     # HYP-FILL-01
@@ -350,6 +363,8 @@ class FillReport(Struct, frozen=True):
             "written_bytes": fill.written_bytes,
             **falls,
             "last_rate_from_bytes": fill.last_rate_from_bytes,
+            "collection_counted_bytes": self.collection_bytes,
+            "steady_from_bytes": fill.steady_from_bytes,
             "segments": _segments(fill),
             "idle_times": [
                 {

@@ -4,7 +4,7 @@ Implements: HYP-FILL-01, HYP-FILL-02.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import accumulate
 from statistics import median
 from typing import Final
@@ -12,9 +12,11 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.analysis.minutes import sum_parts
+from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
 from openpts.units import NS_PER_S, per_second
 from openpts.vocabulary.sample import Measured, Sample
 from openpts_work.dips import Segment, segments_of
+from openpts_work.work import MORE_THAN_HOST, WorkSpan
 
 LEAST_GAIN: Final = 1.5
 """After an idle time a drive has a cache again if its fastest step is so many times as fast as usual."""
@@ -26,7 +28,9 @@ READING: Final = (
     "The first break to a lower rate is read as the end of the cache. The second one is the start of garbage "
     "collection, or of folding the cache. Both are placed by the intervals around them, and lie within the "
     "bounds that are given: those of the interval in which the rate fell. The last segment of the fill, if a "
-    "break is before it, has the last rate; no rule of steady state was held against it."
+    "break is before it, has the last rate. Steady state is reached with the first five of its steps that "
+    "are steady by definition 2.1.24. GC counted: the first step in which media writes exceed the host's by "
+    "a tenth, where a drive counts them by step. Folding of the cache counts alike."
 )
 
 
@@ -115,6 +119,22 @@ class Trajectory(Struct, frozen=True):
         last = self.segments[-1]
         return last.start_bytes if last.fall is None else last.fall.at_bytes
 
+    # HYP-FILL-02
+    @property
+    def steady_from_bytes(self) -> int | None:
+        """The end of the first five steps of the last segment that are steady by 2.1.24.
+
+        None without a break point: the plateau of a fresh drive is steady, too.
+        """
+        if len(self.segments) < 2:
+            return None
+        last = [point for point in self.points if point.start_bytes >= self.segments[-1].start_bytes]
+        for end in range(WINDOW_ROUNDS, len(last) + 1):
+            window = last[end - WINDOW_ROUNDS : end]
+            if judge(range(WINDOW_ROUNDS), [point.bytes_per_s for point in window]).steady:
+                return window[-1].end_bytes
+        return None
+
     @property
     def written_bytes(self) -> int:
         """All of it."""
@@ -144,6 +164,19 @@ def course_of(samples: Sequence[Sample]) -> Trajectory:
         for previous, segment in zip((None, *found), found, strict=False)
     )
     return Trajectory(points, segments)
+
+
+def collection_counted(stretches: Iterable[WorkSpan]) -> int | None:
+    """Bytes written when media writes first exceeded the host's by a tenth; None if they never did.
+
+    ``stretches`` are of the fill, of a step each; none, where the drive counts more coarsely.
+    """
+    written_bytes = 0.0
+    for stretch in stretches:
+        if stretch.host_bytes and stretch.media_bytes > MORE_THAN_HOST * stretch.host_bytes:
+            return round(written_bytes)
+        written_bytes += stretch.host_bytes
+    return None
 
 
 def returned(course: Trajectory, without_idle: Trajectory) -> Returned:

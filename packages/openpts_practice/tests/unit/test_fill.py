@@ -8,6 +8,7 @@ from itertools import pairwise
 from statistics import median
 from typing import Any
 
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
@@ -18,10 +19,11 @@ from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.sample import Interval, OperationSample, Phase, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
-from openpts_practice.fill.results import Returned, Trajectory, course_of, returned
+from openpts_practice.fill.results import Returned, Trajectory, collection_counted, course_of, returned
 from openpts_practice.fill.script import REWRITE_STEPS, standard_conditions
 from openpts_practice.fill.script import script as fill_test
 from openpts_work.dips import LEAST_NOISE, SHORTEST, segments_of
+from openpts_work.work import WorkSpan
 from tests.support.interval_samples import interval_of, sample_of
 from tests.support.player import Drive
 
@@ -225,6 +227,32 @@ def test_a_stall_before_the_end_of_a_cache_is_not_taken_for_it() -> None:
     stalled = intervals_of(*[2000] * 3, 50, *[2000] * 4, *[500] * 2)
     found = course_of([*[fast] * 4, stalled, *[slow] * 8])
     assert found.cache_end.at_bytes == pytest.approx((80_000 + 7 * 2000 + 50) * MB, abs=1)
+
+
+@pytest.mark.proves("HYP-FILL-02")
+def test_steady_state_is_reached_with_five_steps_within_20_per_cent() -> None:
+    """2.1.24: from 94 to 106 the line climbs by 12 % of the mean; from 97 on by 9.6 of 102.4."""
+    rising = [94, 97, 100, 103, 106, 106, 105]
+    found = course(*[400] * 6, *rising, *[106] * 4)
+    assert len(found.segments) == 2
+    window = next(
+        end
+        for end in range(5, 12)
+        if abs(np.polyfit(range(5), (rates := [*rising, *[106] * 4][end - 5 : end]), 1)[0]) * 4
+        < sum(rates) / 50
+        and max(rates) - min(rates) < sum(rates) / 25
+    )
+    assert window > 5
+    assert found.steady_from_bytes == found.points[6 + window - 1].end_bytes
+    assert course(*[400] * 12).steady_from_bytes is None
+    assert course(*[400] * 6, *[100] * 4).steady_from_bytes is None
+
+
+@pytest.mark.proves("HYP-FILL-02")
+def test_collection_is_counted_from_the_step_whose_media_writes_exceed_the_hosts() -> None:
+    spans = [WorkSpan((), media, host) for media, host in ((95.0, 100.0), (109.0, 100.0), (120.0, 100.0))]
+    assert collection_counted(spans) == 200
+    assert collection_counted(spans[:2]) is None
 
 
 def test_the_mean_of_a_segment_is_bytes_over_time() -> None:

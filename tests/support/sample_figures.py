@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
+from functools import cache
 
 from openpts_pages import ticks
 from openpts_pages.model import (
@@ -229,6 +230,7 @@ def processor_use() -> Drawn:
     return figure, table_of("cpu-values", names, rows)
 
 
+@cache
 def all_figures() -> list[Drawn]:
     return [
         write_saturation(), response_times(), demand_intensity(), wait_states(), pre_writes(), confidence(),
@@ -236,6 +238,7 @@ def all_figures() -> list[Drawn]:
     ]  # fmt: skip
 
 
+@cache
 def gallery() -> Report:
     """A report of nothing but these."""
     pages = tuple(Page(f"page-{figure.id}", figure.title, (figure, table)) for figure, table in all_figures())

@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from contextlib import AbstractContextManager
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,6 +22,12 @@ WHERE = {"driver.py", "own_folder.py", "guard.py", "scratch_file.py", "contextli
 """Modules whose lines lie between the making of the log and what secures its removal."""
 
 
+@cache
+def _is_watched(filename: str) -> bool:
+    """Asked at each call while a drive is looked at: of thousands."""
+    return Path(filename).name in WHERE
+
+
 class StoppedAt:
     """Sends Ctrl-C at the n-th line that is executed while a file is there."""
 
@@ -28,7 +35,7 @@ class StoppedAt:
         self._path, self._left = path, line
 
     def __call__(self, frame: FrameType, event: str, _: Any) -> Any:
-        if Path(frame.f_code.co_filename).name not in WHERE:
+        if not _is_watched(frame.f_code.co_filename):
             return None
         if event in {"line", "return"} and self._path.exists():
             self._left -= 1

@@ -99,6 +99,7 @@ def roots(server: SystemRoots) -> SystemRoots:
     return give_sda(server)
 
 
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("power_cut", [False, True], ids=["killed", "power cut"])
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
 def test_one_unlock_frees_the_drive_whenever_the_erase_was_ended(manners, power_cut, tmp_path, roots) -> None:
@@ -126,6 +127,7 @@ def test_an_interrupted_erase_that_is_killed_while_it_cleans_up_is_made_good(tmp
             assert is_free(drive, Journal(folder)), (interrupted_at, last)
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
 def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(manners, tmp_path, roots) -> None:
     moments = _moments_of_an_erase(manners, tmp_path / "whole", roots)

@@ -88,6 +88,13 @@ class PrintedFigure(Struct, frozen=True):
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
+class Application(Struct, frozen=True, forbid_unknown_fields=True):
+    """One program of a list: what it is called, and its words. The name of one alone is empty."""
+
+    name: str
+    command: tuple[str, ...]
+
+
 class PrepareFileSystem(DriverRequest, frozen=True):
     """Bring the target into the state in which the program is to find it; only the record has an answer."""
 
@@ -102,7 +109,7 @@ class PrepareFileSystem(DriverRequest, frozen=True):
 class CommandRequest(DriverRequest, frozen=True):
     """One run of the program. ``arguments`` go to no shell; ``limit_ns`` None: it may take any time.
 
-    The answer is a CommandRun.
+    ``application`` is its name in a list. The answer is a CommandRun.
     """
 
     kind: RunKind
@@ -110,16 +117,17 @@ class CommandRequest(DriverRequest, frozen=True):
     arguments: tuple[str, ...]
     limit_ns: int | None = None
     figure: PrintedFigure | None = None
+    application: str = ""
 
     @property
     def text(self) -> str:
         """See the base."""
-        return f"{self.kind} run {self.number} of the command"
+        return f"{self.kind} run {self.number} of {self.application or 'the command'}"
 
     @property
     def planned(self) -> tuple[None, "CommandRun"]:
         """How long it takes is the program's own affair; alike runs are as few as there can be."""
-        return None, CommandRun(self.kind, self.number, 1, "", NS_PER_S, 0)
+        return None, CommandRun(self.kind, self.number, 1, "", NS_PER_S, 0, application=self.application)
 
 
 class DeviceCounts(Struct, frozen=True):
@@ -162,7 +170,7 @@ class CommandRun(DriverAnswer, frozen=True):
     ``sync_ns``. ``disk`` is both of the whole drive, if the device is a part of one. ``left_behind`` counts
     processes that it left and that openpts ended. ``outputs`` are files in the run folder;
     ``left_out_bytes`` of the output are in none. ``figure`` is the program's. ``failure`` says why the run is
-    no result.
+    no result. ``application`` is the program's name in a list.
     """
 
     kind: RunKind
@@ -189,6 +197,7 @@ class CommandRun(DriverAnswer, frozen=True):
     left_out_bytes: int = 0
     figure: float | None = None
     failure: str = ""
+    application: str = ""
 
     @property
     def stands(self) -> bool:
@@ -202,5 +211,5 @@ class CommandRun(DriverAnswer, frozen=True):
 
     @property
     def name(self) -> str:
-        """``warm run 2``."""
-        return f"{self.kind} run {self.number}"
+        """``warm run 2``, of a list ``unpack, warm run 2``."""
+        return f"{self.application}{', ' if self.application else ''}{self.kind} run {self.number}"

@@ -6,6 +6,8 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal
 
+from msgspec import Struct
+
 from openpts.analysis.ratio import MOST_RUNS
 from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
@@ -15,7 +17,7 @@ from openpts.fields.field import SECONDS, Field, ValueType, count, percent
 from openpts.fields.parsing import refuse
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import format_duration
-from openpts.vocabulary.command_run import FileSystemType, PrintedFigure
+from openpts.vocabulary.command_run import Application, FileSystemType, PrintedFigure
 from openpts.vocabulary.verdict import Better
 
 DIRECTORY_WORD: Final = "{dir}"
@@ -26,6 +28,7 @@ _HOW_TO_WRITE_FIGURE: Final = (
     "write NAME=REGEX or NAME=REGEX:UNIT, where the one group of REGEX is the number, such as "
     "'rate=Rate: ([0-9.]+):MB/s'"
 )
+_NAME: Final = re.compile(r"[\w-]{1,40}", re.ASCII)
 _UNIT: Final = re.compile(r"[\w%/µ. ]{1,20}")
 
 
@@ -75,8 +78,30 @@ def figure_text(figure: PrintedFigure | None) -> str:
     return "" if figure is None else str(figure)
 
 
+class _File(Struct, forbid_unknown_fields=True):
+    application: tuple[Application, ...]
+
+
+def _applications(name: str, word: str) -> tuple[Application, ...]:
+    """Those of a file, whose programs may be given from its folder."""
+    from openpts.config_files.toml_text import read_toml  # noqa: PLC0415 slow to load
+    from openpts.config_files.written_file import placed_text, read_written, shaped  # noqa: PLC0415 likewise
+
+    path = Path(word)
+    found = shaped(placed_text(read_written(path, 64, "list of applications"), word, read_toml), _File, word)
+    names = [one.name for one in found.application]
+    if not names or len(set(names)) < len(names) or not all(map(_NAME.fullmatch, names)):
+        refuse(name, word, "write [[application]] for each, with a name of its own of A-Z, a-z, 0-9, - and _")
+    return tuple(
+        Application(one.name, (_from_anywhere(_command(name, list(one.command))[0], "."), *one.command[1:]))
+        for one in found.application
+    )
+
+
 class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="app"):
     """``command`` is run ``cold_runs`` times with an empty page cache, ``warm_runs`` times with a full one.
+
+    Or else each of ``applications`` is, one after the other.
 
     Where ``until_rse_pct`` is above 0, warm runs are added, two at a time and up to ``most_warm_runs``, until
     their relative standard error is at most that. ``limit_ns`` bounds each run. ``file_system`` and
@@ -86,6 +111,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
 
     parameters = (
         "command",
+        "applications",
         "file_system",
         "fill_level_pct",
         "cold_runs",
@@ -111,6 +137,22 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
             free="the benchmark itself",
         ),
     ]
+    applications: Annotated[
+        tuple[Application, ...],
+        Field(
+            "Applications",
+            "Run each of a list in place of COMMAND: a TOML file of [[application]], with name and command.",
+            ValueType(
+                str,
+                _applications,
+                lambda found: ", ".join(one.name for one in found),
+                metavar="FILE",
+                beside=lambda word, folder: str(Path(folder) / word),
+            ),
+            text=lambda found: ", ".join(one.name for one in found),
+            free="the benchmark itself",
+        ),
+    ] = ()
     file_system: Annotated[
         FileSystemType | None,
         Field(
@@ -213,17 +255,25 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         return SetRule(self.until_rse_pct or RSE_LIMIT_PCT, self.most_warm_runs)
 
     @property
+    def listed(self) -> tuple[Application, ...]:
+        """What is run, in order; a command alone has no name."""
+        return self.applications or (Application("", self.command),)
+
+    @property
     def lacking(self) -> str:
         """See the base class."""
-        if self.command:
+        if self.command or self.applications:
             return ""
-        return "the command is missing: write it after --, as in `openpts run app TARGET -- COMMAND [ARG]...`"
+        return (
+            "the command is missing: write it after --, as in `openpts run app TARGET -- COMMAND [ARG]...`, "
+            "or name a list of them with --applications FILE"
+        )
 
     @property
     def planned_lines(self) -> tuple[str, ...]:
         """See the base class."""
         most = self.most_warm_runs if self.until_rse_pct else self.warm_runs
-        runs = 1 + self.cold_runs + most
+        runs = len(self.listed) * (1 + self.cold_runs + most)
         where = "the directory as it is, or a drive formatted with"
         fill = f", filled to {self.fill_level_pct:g} %" if self.fill_level_pct else ""
         limit = (
@@ -233,8 +283,11 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         )
         return (
             f"on          {where} {self.file_system or FileSystemType.EXT4}{fill}",
-            f"command     {shlex.join(self.command)}",
-            "condition   1 run of conditioning, not counted",
+            *(
+                f"command     {f'{one.name}: ' * bool(one.name)}{shlex.join(one.command)}"
+                for one in self.listed
+            ),
+            f"condition   1 run of conditioning{' of each' * bool(self.applications)}, not counted",
             f"cold        {self.cold_runs}, each with the page cache dropped before it",
             f"warm        {self.warm_runs if most == self.warm_runs else f'{self.warm_runs} to {most}'}",
             f"takes       {limit}",
@@ -254,12 +307,17 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
             yield ("figure",), "which way of it is better is not known: add --figure-better higher or lower"
         if self.figure is None and self.figure_better is not None:
             yield ("figure_better",), "there is no --figure that it could belong to: add one, or leave it out"
+        if self.applications and self.command:
+            yield ("applications",), "a command after -- is no part of a list: leave one of them out"
+        if self.applications and self.figure is not None:
+            yield ("applications", "figure"), "a list has times alone: leave --figure out"
         if self.file_system is FileSystemType.NONE and self.fill_level_pct:
             yield (
                 ("fill_level", "file_system"),
                 "a raw drive has no file system to fill: leave one of them out",
             )
-        if self.file_system is FileSystemType.NONE and any(DIRECTORY_WORD in word for word in self.command):
+        words = [word for one in self.listed for word in one.command]
+        if self.file_system is FileSystemType.NONE and any(DIRECTORY_WORD in word for word in words):
             yield ("file_system",), "a raw drive has no directory for {dir}: write {device} in the command"
 
     # SOL-STAT-02, 03
@@ -288,7 +346,8 @@ PROCEDURE: Final = Procedure(
 
     COMMAND runs in the directory that is tested, whose path takes the place of {dir} in its words. A
     conditioning run does not count. Cold runs follow, with the page cache dropped before each. Of the warm
-    runs the median counts.
+    runs the median counts. --applications runs a list of them, each with a score: runs in an hour. Their
+    geometric mean is that of the list.
     """,
     quick={"warm_runs": 3, "until_rse": 0},
     purges=False,

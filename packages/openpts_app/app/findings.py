@@ -39,10 +39,10 @@ def _not_cold(results: AppResults) -> Deviation | None:
 def _spread(results: AppResults) -> Iterator[Deviation]:
     """Sets of warm runs that are too far apart for a figure."""
     figure = results.conditions.figure
-    sets = (
-        ("time", results.times(RunKind.WARM)),
-        (figure.name if figure else "", results.printed(RunKind.WARM)),
+    times = (
+        (f"{name}{' ' * bool(name)}time", one.times(RunKind.WARM)) for name, one in results.parts.items()
     )
+    sets = (*times, (figure.name if figure else "", results.printed(RunKind.WARM)))
     return spread_deviations((name, repeats) for name, repeats in sets if repeats is not None)
 
 

@@ -2,9 +2,11 @@
 
 import shlex
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from openpts.analysis.run_comparison import Quality, RunSet
 from openpts.procedures.kit.content import (
@@ -52,11 +54,58 @@ class AppReport(AppResults, frozen=True):
     record: Run
 
     def pages(self) -> tuple[Page, ...]:
-        """The times, what the runs waited for, and what ran where."""
-        return self.times_page(), self.bound_page(), self.place_page()
+        """The scores of a list, the times, what the runs waited for, and what ran where."""
+        scores = (self.scores_page(),) if self.conditions.applications else ()
+        return *scores, self.times_page(), self.bound_page(), self.place_page()
 
     def verdicts(self) -> list[Verdict]:
-        """A sentence on the times of each kind of runs, and what they were bound by."""
+        """A sentence on the times of each kind of runs, and what they were bound by; of a list its scores."""
+        if len(self.conditions.listed) == 1:
+            return self._verdicts_of_one()
+        scores = [(kind, self.score(kind)) for kind in self._kinds]
+        mean = f"the geometric mean of {len(self.conditions.applications)} programs"
+        found = [
+            Verdict(f"{kind.capitalize()}: {cells.fixed(score, 1)} runs an hour, {mean}.")
+            if score is not None
+            else Verdict(f"{kind.capitalize()}: no score, as an application has none.", "fail")
+            for kind, score in scores
+        ]
+        return [
+            *found,
+            *(
+                replace(one, text=f"{name}: {one.text}")
+                for name, part in self.parts.items()
+                for one in part.verdicts()
+                if one.tone == "fail"
+            ),
+        ]
+
+    @property
+    def _kinds(self) -> list[RunKind]:
+        return [kind for kind in _WARM_FIRST if kind is RunKind.WARM or self.conditions.cold_runs]
+
+    def scores_page(self) -> Page:
+        """Time and score of each application of a list, cold and warm, and their geometric means."""
+        page_id, title = "app-scores", "Scores of the Applications"
+        rows: list[tuple[str, AppReport]] = [*self.parts.items(), ("Geometric mean", self)]
+        columns: list[Col[tuple[str, AppReport]]] = []
+        for kind in self._kinds:
+            columns += [
+                Col(f"{kind.capitalize()}, median (s)", partial(_time_cell, kind)),
+                Col(f"{kind.capitalize()}, score", partial(_score_cell, kind)),
+            ]
+        bound = Col[tuple[str, AppReport]]("Bound, warm", _bound_cell, align="left")
+        scores = table(
+            "app-scores-table",
+            "Scores, in runs an hour",
+            Col("Application", lambda row: Cell(row[0]), align="left", width=1.6),
+            [*columns, bound],
+            rows,
+            note="Score: 3,600 s over the median time. Higher is better.",
+        )
+        return Page(page_id, title, (*self.verdicts(), scores), mandatory=True)
+
+    def _verdicts_of_one(self) -> list[Verdict]:
         found = []
         for kind in _WARM_FIRST:
             if (times := self.times(kind)) is None:
@@ -81,7 +130,7 @@ class AppReport(AppResults, frozen=True):
         if not counted:
             return nothing_page(_NAME.id, _NAME.title, "no run that counts came to its end")
         plotted = _plotted(counted)
-        warm = self.times(RunKind.WARM)
+        warm = None if self.conditions.applications else self.times(RunKind.WARM)
         show_median = warm is not None and warm.quality is not Quality.DISCARDED
         plot = Plot(
             x=ticks.whole_axis("Run, in the order in which they were made", 1, len(counted)),
@@ -111,11 +160,12 @@ class AppReport(AppResults, frozen=True):
         """Median, range and spread of each kind of runs."""
         figure = self.conditions.figure
         rows = [
-            (f"{kind.capitalize()} runs, {name}", values)
+            (_named(application, f"{kind} runs, {name}"), values)
+            for application, part in self.parts.items()
             for kind in (RunKind.WARM, RunKind.COLD)
             for name, values in (
-                ("time (s)", self.times(kind)),
-                (figure.label if figure else "", self.printed(kind)),
+                ("time (s)", part.times(kind)),
+                (figure.label if figure else "", part.printed(kind)),
             )
             if values is not None
         ]
@@ -250,7 +300,7 @@ class AppReport(AppResults, frozen=True):
         outputs = [(one.name, name) for one in self.runs for name in one.outputs]
         conditions = self.conditions
         items = [
-            ("Command", shlex.join(conditions.command)),
+            *((one.name or "Command", shlex.join(one.command)) for one in conditions.listed),
             ("Shell", "none: the words are the program's arguments"),
             (
                 "Limit of a run",
@@ -289,20 +339,22 @@ class AppReport(AppResults, frozen=True):
 
     def measures(self) -> list[Measured]:
         """Times, the program's own figure, and of the median warm run what it did."""
-        conditions, figure = self.conditions, self.conditions.figure
-        kinds = [kind for kind in _WARM_FIRST if kind is RunKind.WARM or conditions.cold_runs]
+        conditions, figure, kinds = self.conditions, self.conditions.figure, self._kinds
         found = [
             Measure[RunSet](
                 f"{kind}_time",
-                f"{kind.capitalize()} runs, median time",
+                _named(name, f"{kind} runs, median time"),
                 "s",
                 _set_cell,
                 better=Better.LOWER,
-                cover_label=f"{kind.capitalize()} runs",
+                cover_label=_named(name, f"{kind} runs"),
                 repeats=_several,
-            ).of(self.times(kind))
+            ).of(part.times(kind), Subject(name))
+            for name, part in self.parts.items()
             for kind in kinds
         ]
+        if conditions.applications:
+            found[:0] = [_score(kind).of(self, Subject(key="score")) for kind in kinds]
         if figure is not None:
             found += [
                 Measure[RunSet](
@@ -316,8 +368,9 @@ class AppReport(AppResults, frozen=True):
                 ).of(self.printed(kind), Subject(figure.name, key="figure"))
                 for kind in kinds
             ]
-        for kind in kinds:
-            found += measured(_OF_A_RUN, self.median_run(kind), Subject(f"{kind.capitalize()} runs"))
+        for name, part in self.parts.items():
+            for kind in kinds:
+                found += measured(_OF_A_RUN, part.median_run(kind), Subject(_named(name, f"{kind} runs")))
         return found
 
     def test_rows(self) -> Rows:
@@ -328,7 +381,10 @@ class AppReport(AppResults, frozen=True):
         return (
             ("Data Pattern", "the command's own"),
             ("AR & Amount", used),
-            ("Test Stimulus", brief(shlex.join(conditions.command))),
+            (
+                "Test Stimulus",
+                brief(", ".join(one.name or shlex.join(one.command) for one in conditions.listed)),
+            ),
             ("File system", systems[-1].type if systems else "N/A"),
             ("Conditioning runs", str(len(self.of_kind(RunKind.CONDITIONING)))),
             ("Cold runs", str(len(self.of_kind(RunKind.COLD)))),
@@ -342,7 +398,27 @@ class AppReport(AppResults, frozen=True):
         """Key numbers, JSON-ready."""
         return {
             "command": list(self.conditions.command),
+            **(self._figures_of_list() if self.conditions.applications else self.times_figures()),
             "file_systems": [msgspec.to_builtins(report) for report in self.record.manifest.file_systems],
+            "runs": [_run_figures(one) for one in self.runs],
+        }
+
+    def _figures_of_list(self) -> dict[str, Any]:
+        return {
+            "scores": {kind: self.score(kind) for kind in _WARM_FIRST},
+            "applications": {
+                name: {
+                    "command": list(one.command),
+                    "scores": {kind: part.score(kind) for kind in _WARM_FIRST},
+                    **part.times_figures(),
+                }
+                for one, (name, part) in zip(self.conditions.listed, self.parts.items(), strict=True)
+            },
+        }
+
+    def times_figures(self) -> dict[str, Any]:
+        """Times and figures of each kind of runs, JSON-ready."""
+        return {
             **{
                 f"{kind}_seconds": None if (times := self.times(kind)) is None else repeat_figures(times)
                 for kind in _WARM_FIRST
@@ -352,8 +428,41 @@ class AppReport(AppResults, frozen=True):
                 for kind in _WARM_FIRST
                 if (values := self.printed(kind)) is not None
             },
-            "runs": [_run_figures(one) for one in self.runs],
         }
+
+
+def _named(application: str, text: str) -> str:
+    """``unpack: warm runs``; of one command ``Warm runs``."""
+    return f"{application}: {text}" if application else text[0].upper() + text[1:]
+
+
+def _score(kind: RunKind) -> Measure[AppReport]:
+    return Measure(
+        kind,
+        f"{kind.capitalize()} score, geometric mean",
+        "runs/h",
+        lambda found: found.score(kind),
+        better=Better.HIGHER,
+        decimals=1,
+        absent="an application has no median",
+    )
+
+
+def _time_cell(kind: RunKind, row: tuple[str, AppReport]) -> Cell:
+    """The median of an application; the mean of scores has no time."""
+    times = row[1].times(kind)
+    return _set_cell(times) if times is not None and len(row[1].conditions.listed) == 1 else cells.none()
+
+
+def _score_cell(kind: RunKind, row: tuple[str, AppReport]) -> Cell:
+    return cells.number_or("no score", row[1].score(kind), 1)
+
+
+def _bound_cell(row: tuple[str, AppReport]) -> Cell:
+    typical = row[1].median_run(RunKind.WARM)
+    if typical is None or len(row[1].conditions.listed) > 1:
+        return cells.none()
+    return cells.words(bound_of(typical))
 
 
 def _plotted(counted: list[CommandRun]) -> Table:
@@ -442,6 +551,7 @@ def _set_cell(repeats: RunSet) -> Cell:
 def _run_figures(run: CommandRun) -> dict[str, Any]:
     done: DeviceCounts = total(run)
     return {
+        **({"application": run.application} if run.application else {}),
         "kind": run.kind,
         "number": run.number,
         "seconds": run.elapsed_ns / NS_PER_S,

@@ -1,12 +1,14 @@
 """What the runs of a program come to: sets with their spread, and what the program waited for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from statistics import geometric_mean
+from typing import Final, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from openpts.analysis.run_comparison import RunSet
+from openpts.analysis.run_comparison import Quality, RunSet
 from openpts.units import NS_PER_S
 from openpts.vocabulary.command_run import CommandRun, DeviceCounts, RunKind
 from openpts.vocabulary.verdict import Better
@@ -15,6 +17,7 @@ from openpts_app.app import AppConditions
 MUCH_PCT: Final = 70.0
 LITTLE_PCT: Final = 50.0
 _THOUSAND: Final = 1000
+_HOUR_S: Final = 3600
 
 BOUND_RULE: Final = (
     f"Drive-bound: the drive had an I/O outstanding for {MUCH_PCT:g} % of the time or more, and the command "
@@ -54,6 +57,31 @@ class AppResults(Struct, frozen=True):
     def printed(self, kind: RunKind) -> RunSet | None:
         """The program's own figure; None if it was not asked for."""
         return figure_set(self.conditions, self.of_kind(kind))
+
+    @property
+    def parts(self) -> "Mapping[str, Self]":
+        """The results of each application of a list, by name; of one command itself, without a name."""
+        conditions = self.conditions
+        if not conditions.applications:
+            return {"": self}
+        return {
+            one.name: replace(
+                self,
+                conditions=replace(conditions, applications=(one,)),
+                runs=tuple(run for run in self.runs if run.application == one.name),
+            )
+            for one in conditions.applications
+        }
+
+    def score(self, kind: RunKind) -> float | None:
+        """Runs in an hour: 3,600 s over the median time, of a list their geometric mean.
+
+        None where an application has no run of the kind, or too wide a set of them.
+        """
+        parts = [self] if len(self.conditions.listed) == 1 else list(self.parts.values())
+        times = [one.times(kind) for one in parts]
+        kept = [one.median for one in times if one is not None and one.quality is not Quality.DISCARDED]
+        return _HOUR_S / geometric_mean(kept) if len(kept) == len(times) else None
 
     def median_run(self, kind: RunKind) -> CommandRun | None:
         """The run whose time is the median of its kind."""

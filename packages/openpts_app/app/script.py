@@ -20,6 +20,7 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Standard
 from openpts.vocabulary.command_run import (
+    Application,
     CommandRequest,
     CommandRun,
     FileSystemSettings,
@@ -47,18 +48,20 @@ def file_system_settings(conditions: AppConditions) -> FileSystemSettings:
 
 # SOL-BMK-02
 def script(conditions: AppConditions, user_capacity_bytes: int) -> Script:
-    """Runs of the program, whatever the capacity of what it runs on."""
+    """Runs of each program, whatever the capacity of what it runs on."""
     del user_capacity_bytes
     yield PrepareFileSystem(file_system_settings(conditions))
-    yield _request(conditions, RunKind.CONDITIONING, 1)
-    for number in range(1, conditions.cold_runs + 1):
-        yield _request(conditions, RunKind.COLD, number)
-    warm: list[CommandRun] = []
-    while missing := warm_runs_to_add(conditions, warm):
-        for _ in range(missing):
-            warm.append(answer_in(CommandRun, (yield _request(conditions, RunKind.WARM, len(warm) + 1))))
+    for one in conditions.listed:
+        yield _request(conditions, one, RunKind.CONDITIONING, 1)
+        for number in range(1, conditions.cold_runs + 1):
+            yield _request(conditions, one, RunKind.COLD, number)
+        warm: list[CommandRun] = []
+        while missing := warm_runs_to_add(conditions, warm):
+            for _ in range(missing):
+                request = _request(conditions, one, RunKind.WARM, len(warm) + 1)
+                warm.append(answer_in(CommandRun, (yield request)))
     yield CycleFinished(Outcome(steady_round=None, last_round=0))
 
 
-def _request(conditions: AppConditions, kind: RunKind, number: int) -> CommandRequest:
-    return CommandRequest(kind, number, conditions.command, conditions.limit_ns, conditions.figure)
+def _request(conditions: AppConditions, one: Application, kind: RunKind, number: int) -> CommandRequest:
+    return CommandRequest(kind, number, one.command, conditions.limit_ns, conditions.figure, one.name)

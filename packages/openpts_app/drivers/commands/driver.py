@@ -228,6 +228,7 @@ class MountedDevice(PhysicalDevice):
         left_behind = end_marked(self.mark, self.roots)
         sync_ns = synchronized(directory)
         after, disk_after = device_counts(device), device_counts(whole)
+        name = f"{request.application}-" if request.application else ""
         figure, problem = (None, "") if ended.stopped else _figure(request.figure, ended)
         return CommandRun(
             kind=request.kind,
@@ -250,10 +251,11 @@ class MountedDevice(PhysicalDevice):
             sync_ns=sync_ns,
             disk=None if whole == device else disk_after.since(disk_before),
             left_behind=left_behind,
-            outputs=_kept(folder, f"{index:02}-{request.kind}-{request.number}", ended),
+            outputs=_kept(folder, f"{index:02}-{name}{request.kind}-{request.number}", ended),
             left_out_bytes=ended.stdout.left_out_bytes + ended.stderr.left_out_bytes,
             figure=figure,
             failure=_failure(ended) or problem,
+            application=request.application,
         )
 
     def _command_line(
@@ -375,7 +377,9 @@ class CommandDriver(Driver):
         assert isinstance(device, MountedDevice)  # noqa: S101 opened as such
         assert isinstance(prepare, PrepareFileSystem)  # noqa: S101 the script is that of such a test
         assert isinstance(command, CommandRequest)  # noqa: S101 likewise
-        device.check(prepare.order, command.arguments)
+        while isinstance(command, CommandRequest):
+            device.check(prepare.order, command.arguments)
+            command = script.send(command.planned[1])
         self._mounted: MountedDevice = device
 
     def engine(self, of_device: Engine) -> Engine:
@@ -423,16 +427,23 @@ class CommandDriver(Driver):
     def recorded(self, request: DriverRequest, manifest: Manifest) -> tuple[DriverAnswer | None, ...]:
         """See the base; of runs of the program only one that came to its end."""
         if isinstance(request, CommandRequest):
-            which, runs = (request.kind, request.number), manifest.command_runs
-            return tuple(one for one in runs if one.stands and (one.kind, one.number) == which)
+            which, runs = (request.application, request.kind, request.number), manifest.command_runs
+            return tuple(
+                one for one in runs if one.stands and (one.application, one.kind, one.number) == which
+            )
         return (None,) if manifest.file_systems else ()
 
     def bring_back(self, before: Manifest, cut: Interruption, runner: ScriptRunner) -> None:
         """A mount lasts no longer than its process, and what was read last is in no cache any more."""
         self._file_systems, self._command_runs = list(before.file_systems), list(before.command_runs)
-        if isinstance(cut.next, CommandRequest):
+        following = cut.next
+        if isinstance(following, CommandRequest):
             for request in (answered.request for answered in cut.kept):
-                conditions = isinstance(request, CommandRequest) and request.kind is RunKind.CONDITIONING
+                conditions = (
+                    isinstance(request, CommandRequest)
+                    and request.kind is RunKind.CONDITIONING
+                    and request.application == following.application
+                )
                 if conditions or isinstance(request, PrepareFileSystem):
                     runner.perform(request)
 

@@ -112,6 +112,34 @@ def test_what_is_left_in_memory_is_written_back_and_counted(directory: Path, tmp
         assert one.sync_ns > 0
 
 
+def test_a_list_has_a_score_each_and_their_mean(directory: Path, tmp_path: Path) -> None:
+    """Programs that wait for a known time, cold and warm: an hour has that many runs."""
+    applications = {"short": "0.1", "long": "0.4"}
+    table = '[[application]]\nname = "{}"\ncommand = ["sleep", "{}"]\n'
+    (tmp_path / "apps.toml").write_text("".join(table.format(*one) for one in applications.items()))
+    options = ("--until-rse", "0", "--applications", "apps.toml", "--out", "run")
+    ended = openpts("run", "app", str(directory), *options, "--json", cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
+    figures = ended.json
+    for kind in ("warm", "cold"):
+        most = {name: 3600 / float(seconds) for name, seconds in applications.items()}
+        for name, one in figures["applications"].items():
+            assert 0.5 * most[name] < one["scores"][kind] < most[name]
+        scores = [one["scores"][kind] for one in figures["applications"].values()]
+        assert figures["scores"][kind] == pytest.approx(statistics.geometric_mean(scores))
+    assert [one.application for one in runs_of(tmp_path, RunKind.COLD)] == list(applications)
+    page = (tmp_path / "run/report.html").read_text()
+    assert "Scores of the Applications" in page
+
+
+def test_all_programs_of_a_list_are_looked_for_before_the_first_runs(directory: Path, tmp_path: Path) -> None:
+    table = '[[application]]\nname = "{0}"\ncommand = ["{0}"]\n'
+    (tmp_path / "apps.toml").write_text(table.format("true") + table.format("no-such-program"))
+    ended = openpts("run", "app", str(directory), "--applications", "apps.toml", "--out", "run", cwd=tmp_path)
+    assert ended.exit_code == UsageError.exit_code
+    assert "command no-such-program not found" in ended.stderr
+
+
 @pytest.mark.slow
 def test_a_program_is_cpu_bound_or_drive_bound(directory: Path, tmp_path: Path) -> None:
     found = {}

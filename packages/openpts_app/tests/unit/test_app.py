@@ -3,9 +3,11 @@
 import math
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from scipy.stats import gmean
 
 from openpts.analysis.run_comparison import Quality
 from openpts.errors import UsageError
@@ -26,6 +28,13 @@ from openpts_app.app import AppConditions
 from openpts_app.app.results import AppResults, LimitedBy, bound_of
 
 _TEST = PROCEDURES["app"]
+
+
+@pytest.fixture
+def in_temporary_folder(tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 _SECOND = 10**9
 
 
@@ -80,6 +89,59 @@ def test_two_warm_runs_at_a_time_are_added_up_to_seven() -> None:
     assert driven(standard(cold_runs=0, warm_runs=1, until_rse_pct=0.0), apart) == [
         "prepare", "conditioning 1", "warm 1", "end",
     ]  # fmt: skip
+
+
+LIST = """
+[[application]]
+name = "unpack"
+command = ["./unpack", "{dir}/x"]
+
+[[application]]
+name = "build"
+command = ["make", "-j2"]
+"""
+
+
+def of_list(text: str) -> AppConditions:
+    Path("apps.toml").write_text(text)
+    return replace(given(applications="apps.toml"), command=())
+
+
+@pytest.mark.usefixtures("in_temporary_folder")
+def test_applications_of_a_list_run_one_after_the_other() -> None:
+    found = of_list(LIST)
+    assert [one.command for one in found.listed] == [(f"{Path.cwd()}/unpack", "{dir}/x"), ("make", "-j2")]
+    assert driven(found, [9, 3, 1]) == [*_FIRST, *_FIRST[1:], "end"]
+    assert not found.lacking
+    assert not contradictions(Overrides({}, {}), found)
+
+
+@pytest.mark.usefixtures("in_temporary_folder")
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("application = []", "write \\[\\[application\\]\\] for each"),
+        (LIST.replace("build", "unpack"), "a name of its own"),
+        (LIST.replace("unpack", "un/pack"), "a name of its own"),
+        (LIST.replace("command", "comand"), "comand"),
+        (LIST.replace('["make", "-j2"]', "[]"), "is empty"),
+    ],
+)
+def test_a_list_that_can_not_be_run_is_refused(text, error) -> None:
+    with pytest.raises(UsageError, match=error):
+        of_list(text)
+
+
+@pytest.mark.usefixtures("in_temporary_folder")
+def test_a_score_is_the_geometric_mean_of_runs_in_an_hour() -> None:
+    seconds = {"unpack": (1.0, 1.25, 1.125), "build": (40.0, 41.0, 42.0)}
+    runs = [replace(run, application=name) for name, times in seconds.items() for run in warm(times)]
+    results = AppResults(of_list(LIST), tuple(runs))
+    each = {name: 3600 / statistics.median(times) for name, times in seconds.items()}
+    assert {name: one.score(RunKind.WARM) for name, one in results.parts.items()} == pytest.approx(each)
+    assert results.score(RunKind.WARM) == pytest.approx(gmean(list(each.values())))
+    assert results.score(RunKind.COLD) is None
+    assert AppResults(results.conditions, tuple(runs[:3])).score(RunKind.WARM) is None, "one has no run"
 
 
 def warm(seconds: Sequence[float], figures: Sequence[float | None] = ()) -> tuple[CommandRun, ...]:
@@ -164,9 +226,12 @@ def test_a_figure_without_name_or_group_is_refused(text) -> None:
         {"warm_runs": 9},
         {"file_system": "none", "fill_level": 50},
         {"file_system": "none", "command": ["dd", "of={dir}/x"]},
+        {"applications": "apps.toml"},
     ],
 )
+@pytest.mark.usefixtures("in_temporary_folder")
 def test_what_can_not_be_together_is_refused(values) -> None:
+    Path("apps.toml").write_text(LIST)
     assert contradictions(Overrides(values, {}), given(**values))
 
 

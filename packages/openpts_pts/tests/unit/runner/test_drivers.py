@@ -23,6 +23,7 @@ def test_of_a_program_s_runs_the_last_that_stands_is_the_answer() -> None:
     driver = driver_of(PROCEDURES["app"])
     assert driver.recorded(ORDER, record)[-1] == again
     assert not driver.recorded(ORDER, replace(record, command_runs=(failed,)))
+    assert not driver.recorded(replace(ORDER, application="build"), record)
     assert not driver.recorded(PrepareFileSystem(None), record)  # type: ignore[arg-type]
 
 

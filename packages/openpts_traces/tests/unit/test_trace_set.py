@@ -112,7 +112,7 @@ def test_the_background_of_a_recipe_is_a_stream_of_its_own_beside_the_foreground
 
 
 def test_passes_of_a_trace_are_one_step_again_and_again() -> None:
-    (asked,) = applied(given_words(traces=["model-loading"], idle=["full"], until_rse=0), [1])
+    (asked,) = applied(given_words(traces=["like:model-loading"], idle=["full"], until_rse=0), [1])
     assert len(asked.steps) == 4
     assert len(set(asked.steps)) == 1
 

@@ -17,9 +17,9 @@ pub static RECIPES: &[(&str, &str)] = &[
     ("mail", include_str!("../../recipes/mail.toml")),
     ("virtual-desktops", include_str!("../../recipes/virtual-desktops.toml")),
     ("backup", include_str!("../../recipes/backup.toml")),
-    ("model-loading", include_str!("../../recipes/model-loading.toml")),
+    ("like:model-loading", include_str!("../../recipes/model-loading.toml")),
     ("model-checkpoint", include_str!("../../recipes/model-checkpoint.toml")),
-    ("vector-search", include_str!("../../recipes/vector-search.toml")),
+    ("like:vector-search", include_str!("../../recipes/vector-search.toml")),
 ];
 
 /// Before the name of a shipped recipe, in place of a file.

@@ -194,6 +194,6 @@ def test_own_captures_of_reads_alone_raise_no_doubt_of_their_codes(golden) -> No
     Path("drive").write_bytes(bytes(1 << 20) * 8)
     text, code = seen("io", "file:drive", "--ios", str(ios), "--capture", "own")
     assert code == 0, text
-    for source in ("reads.parquet", "own", "recipe:model-loading"):
+    for source in ("reads.parquet", "own", "recipe:like:model-loading"):
         checked, code = result("check", source)
         assert (code, checked["warnings"]) == (0, [])

@@ -1,5 +1,6 @@
 """A program of the operator's as a benchmark: where it runs, how often, and what a run of it was."""
 
+import shlex
 from enum import StrEnum
 from typing import Final, Self
 
@@ -93,6 +94,10 @@ class Application(Struct, frozen=True, forbid_unknown_fields=True):
 
     name: str
     command: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """``unpack: tar -xf /data/linux.tar``."""
+        return f"{self.name}: {shlex.join(self.command)}"
 
 
 class PrepareFileSystem(DriverRequest, frozen=True):

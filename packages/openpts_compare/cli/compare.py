@@ -2,12 +2,14 @@
 
 import sys
 from dataclasses import dataclass
+from functools import reduce
 from itertools import takewhile
 from pathlib import Path
 from typing import IO
 
 import click
 import msgspec
+from msgspec.structs import replace
 from rich.console import Console
 from rich.table import Table
 
@@ -27,7 +29,10 @@ from openpts_pages.model import Table as ReportTable
 _PIPE_COLUMNS = 150
 _NOT_WRAPPED = 3
 _STYLES = {"fail": "red", "pass": "green", "info": "bold"}
-_OF_A_TEST = ("compare-{}-glance", "compare-{}-spread")
+_ARROW = "↓)"
+_SPREAD_COLUMNS = 120
+"""What the table of spreads needs; below, the sentences above have the drives that lie out."""
+_LEAST_LABEL = 24
 
 
 def print_comparison(stream: IO[str], report: Report, comparison: RunComparison) -> None:
@@ -42,9 +47,38 @@ def print_comparison(stream: IO[str], report: Report, comparison: RunComparison)
             print_table(console, block)
     tables = report.tables()
     for test in comparison.tests:
-        for name in _OF_A_TEST:
-            if (table := tables.get(name.format(test.test))) is not None:
-                print_table(console, table)
+        if (glance := tables.get(f"compare-{test.test}-glance")) is not None:
+            print_table(console, _in_lines(glance, console.width))
+        spread = tables.get(f"compare-{test.test}-spread")
+        if spread is not None and console.width >= _SPREAD_COLUMNS:
+            print_table(console, spread)
+
+
+def _in_lines(shown: ReportTable, columns: int) -> ReportTable:
+    """A line for each key value, as far as labels stay distinct in what the values leave of the columns."""
+    words = ((", less is better)", f" {_ARROW}"), ("(less is better)", f"({_ARROW}"))
+    labels = [reduce(lambda text, pair: text.replace(*pair), words, row.head.text) for row in shown.rows]
+    widths = [
+        max(len(column.label), *(len(_text(row.cells[place])) for row in shown.rows))
+        for place, column in enumerate(shown.columns)
+    ]
+    room = columns - sum(width + 2 for width in widths) - 2
+    short = [_shortened(label, max(room, _LEAST_LABEL)) for label in labels]
+    if len(set(short)) == len(set(labels)):
+        labels = short
+    rows = [
+        replace(row, head=replace(row.head, text=label))
+        for row, label in zip(shown.rows, labels, strict=True)
+    ]
+    note = f"↓ less is better. {shown.note}" if any(_ARROW in label for label in labels) else shown.note
+    return replace(shown, rows=tuple(rows), note=note)
+
+
+def _shortened(label: str, columns: int) -> str:
+    """Without the middle, but with its unit: ``RND 4 KiB QD32 T4 Write, run…(%)``."""
+    unit = label[label.rfind("(") :] if label.endswith(")") else ""
+    keep = columns - 1 - len(unit)
+    return label if len(label) <= columns or keep < 1 else f"{label[:keep]}…{unit}"
 
 
 def print_table(console: Console, shown: ReportTable) -> None:

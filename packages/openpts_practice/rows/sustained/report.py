@@ -26,6 +26,7 @@ from openpts_pages.kit import Col, Plot, PlotName, labels_axis, page, page_of, t
 from openpts_pages.measure import Measure, Measured, Subject
 from openpts_pages.model import WIDTH_PX, Block, Cell, Figure, Page, Series, Table, Verdict
 from openpts_practice.rows import FigureUnit
+from openpts_practice.rows.steps import RowFigure
 from openpts_practice.rows.sustained import DATA_SHEET_FIGURES, DataSheetClaim, SustainedConditions
 from openpts_practice.rows.sustained.results import (
     ClaimResult,
@@ -40,6 +41,7 @@ from openpts_practice.rows.tables import (
     figure_cell,
     measured_rows,
     passes_table,
+    row_measure,
     spread_verdicts,
     value_text,
 )
@@ -238,10 +240,13 @@ class SustainedReport(Struct, frozen=True):
         return Verdict(f"Sustained performance: {' to '.join(texts)}{left}.", "fail" if missing else "info")
 
     def measures(self) -> tuple[Measured, ...]:
-        """What is left of each row, and the slowest answer."""
+        """What is left of each row, in per cent and in its own unit, and the slowest answer."""
         ratio = _RATIO if len(self.pairs) <= _MOST_ON_COVER else dataclasses.replace(_RATIO, on_cover=False)
-        pairs = (ratio.of(pair, Subject(pair.name)) for pair in self.pairs)
-        return (*pairs, _SLOWEST.of(self.load))
+        pairs = [ratio.of(pair, Subject(pair.name)) for pair in self.pairs]
+        sustained = [
+            _sustained(pair).of(pair.sustained.first_figure, Subject(pair.name)) for pair in self.pairs
+        ]
+        return (*pairs, *sustained, _SLOWEST.of(self.load))
 
     def test_rows(self) -> Rows:
         """The test's part of the header."""
@@ -388,6 +393,14 @@ _RATIO: Final = Measure[Pair](
     better=Better.HIGHER,
     explanation="left of the fresh figure",
 )
+
+
+def _sustained(pair: Pair) -> Measure[RowFigure]:
+    """Run #2 of a row, in the unit in which its benchmark shows it."""
+    own = row_measure(pair.row)
+    return dataclasses.replace(own, key=f"run_2_{own.key}", label="{name}, run #2", on_cover=False)
+
+
 _MRT: Final = replace(MRT, absent="no load")
 _SLOWEST: Final = Measure[MeasuredLoad](
     "load_max_response_time", "Load, maximum response time", "ms", lambda load: _MRT.cell(load.slowest)

@@ -172,6 +172,40 @@ def test_a_ratio_is_candidate_over_base_also_where_less_is_better(monkeypatch, g
     assert metric["ratio"] == pytest.approx(0.05, rel=1e-3)
 
 
+def test_three_drives_have_a_line_for_each_key_value_at_80_columns(monkeypatch) -> None:
+    """Title, head, a line a value, and the remarks once; labels stay distinct, with their units."""
+    runs = [
+        with_facts(made_up_run("sustained", rate=lambda *_, rate=rate: rate), model=f"Drive {rate}")
+        for rate in (1000, 20_000, 300_000)
+    ]
+    comparison = compared(*runs)
+    stream = StringIO()
+    monkeypatch.setenv("COLUMNS", "80")
+    print_comparison(stream, build_comparison(comparison), comparison)
+    _, _, matrix = stream.getvalue().partition("Sustained Performance: medians")
+    lines, _, below = matrix.partition("↓ less is better")
+    _, head, *rows = lines.splitlines()
+    (test,) = msgspec.to_builtins(comparison_document(comparison, ()))["tests"]
+    assert len(rows) == len(test["key_values"])
+    assert head.split() == [
+        "Key",
+        "value",
+        *(word for run in (1000, 20000, 300000) for word in ("Drive", str(run))),
+    ]
+    assert max(map(len, (head, *rows))) <= 80
+    assert all(row[: row.find(")") + 1].count("(") == 1 for row in rows)
+    assert " ".join(below.split()).count("no statement about spread") == 1
+    assert "spread of the drives" not in stream.getvalue()
+    sustained = [one for one in test["key_values"] if one["name"].endswith(", run #2")]
+    for one in sustained:
+        size = 128 * 1024 if "SEQ" in one["name"] else 4096
+        per_io = {"IOPS": 1, "MB/s": size / 1e6}[one["unit"]]
+        assert [value["median"] for value in one["sets"]] == pytest.approx(
+            [rate * per_io for rate in (1000, 20_000, 300_000)], rel=0.01
+        )
+    assert {one["unit"] for one in sustained} == {"IOPS", "MB/s"}
+
+
 def test_bars_with_the_range_of_the_runs_are_on_the_first_page_and_their_axis_says_what_is_better(
     run,
 ) -> None:

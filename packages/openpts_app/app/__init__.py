@@ -83,7 +83,7 @@ class _File(Struct, forbid_unknown_fields=True):
 
 
 def _applications(name: str, word: str) -> tuple[Application, ...]:
-    """Those of a file, whose programs may be given from its folder."""
+    """The list in a file; relative programs are looked for where openpts was started."""
     from openpts.config_files.toml_text import read_toml  # noqa: PLC0415 slow to load
     from openpts.config_files.written_file import placed_text, read_written, shaped  # noqa: PLC0415 likewise
 

@@ -10,8 +10,10 @@ from msgspec import Struct, structs
 
 from openpts.errors import NONSENSE, RecordError
 from openpts.ownership import CLAIM_NAME, is_locked
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.outcome_text import reached_text
+from openpts.record.batch import is_batch, read_batch
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, read_manifest, stored_ledger
 from openpts.report.setup_page import condition_rows
@@ -68,6 +70,8 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     ``place`` is its folder. ``state`` is one of the record's, or ``unreadable`` with the
     ``reason``. ``in_progress``: a process works on it. ``mark`` says what it is not, ``verdict`` is that of
     its limits. ``conditions_sha256`` is the same for runs made under the same conditions of their test.
+    ``suite`` is the folder of the suite that a run is a test of. ``answer`` is the first key value, or what a
+    run says to its question.
     Times are UTC, ISO 8601.
     """
 
@@ -95,6 +99,7 @@ class RunSummary(Struct, frozen=True, kw_only=True):
     verdict: Judgement | None = None
     conditions_sha256: str = ""
     answer: str = ""
+    suite: str = ""
 
     @property
     def is_cut_off(self) -> bool:
@@ -158,7 +163,7 @@ def page_of_folder(folder: Path) -> RunPage:
 
     What can't be read is said in the summary.
     """
-    own: dict[str, Any] = {"id": id_of(str(folder)), "place": str(folder)}
+    own: dict[str, Any] = {"id": id_of(str(folder)), "place": str(folder), "suite": _suite_of(folder)}
     in_progress = is_in_progress(folder)
     try:
         manifest = read_manifest(folder)
@@ -168,13 +173,31 @@ def page_of_folder(folder: Path) -> RunPage:
         run = read_for_report(folder)
         content = procedure_of(run.manifest.conditions.test).report(run)
         judged = judged_run(run, content)
-        page = _page(run, tuple(map(ShownFigure.of, content.measures)), own)
+        page = _page(run, tuple(map(ShownFigure.of, content.measures)), own | _answer(run, content))
     except NONSENSE as error:
         return RunPage(summary=RunSummary(**own, run=folder.name, reason=str(error)))
     if judged is None or not judged.judged:
         return page
     summary = structs.replace(page.summary, verdict=judged.verdict)
     return structs.replace(page, summary=summary, limits=judged.judged)
+
+
+def _suite_of(folder: Path) -> str:
+    """The folder of the suite that a run is a test of; empty for any other run."""
+    try:
+        is_test = is_batch(folder.parent) and read_batch(folder.parent).suite is not None
+    except RecordError:
+        return ""
+    return str(folder.parent) if is_test else ""
+
+
+def _answer(run: Run, content: ReportContent) -> dict[str, str]:
+    """Of a run that was asked a question of its own: the word of its verdict, and the question."""
+    question = run.manifest.conditions.question
+    if not question or not content.verdicts:
+        return {}
+    word = content.verdicts[0].text.removeprefix(question).partition(":")[0].strip()
+    return {"answer": f"{word}: {question}"}
 
 
 def is_in_progress(folder: Path) -> bool:

@@ -36,7 +36,7 @@ CREATE TABLE source (place TEXT PRIMARY KEY, stamp TEXT NOT NULL, in_progress IN
 CREATE TABLE run (number INTEGER PRIMARY KEY, id TEXT UNIQUE NOT NULL,
     source TEXT NOT NULL REFERENCES source ON DELETE CASCADE,
     run TEXT, test TEXT, model TEXT, serial TEXT, firmware TEXT, state TEXT, started_at TEXT, verdict TEXT,
-    deviations INTEGER) STRICT;
+    deviations INTEGER, suite TEXT) STRICT;
 CREATE TABLE content (number INTEGER PRIMARY KEY REFERENCES run ON DELETE CASCADE, summary BLOB NOT NULL,
     page BLOB NOT NULL) STRICT;
 CREATE INDEX run_source ON run (source);
@@ -61,7 +61,7 @@ CREATE TRIGGER gone AFTER DELETE ON run BEGIN DELETE FROM words WHERE rowid = ol
 """
 _FORGET: Final = "DELETE FROM source WHERE place = ?"
 _COLUMNS: Final = (
-    "run", "test", "model", "serial", "firmware", "state", "started_at", "verdict", "deviations"
+    "run", "test", "model", "serial", "firmware", "state", "started_at", "verdict", "deviations", "suite"
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """What is asked of an index: runs that a filter selects, what to choose from, a measure over time."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
 from statistics import mean
 from typing import Any, Final, Literal, Self, get_args
 
@@ -204,6 +204,11 @@ class Filter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         usual, changed = structs.asdict(type(self)()), structs.asdict(self) | {"page": 1} | others
         return {name: str(value) for name, value in changed.items() if value != usual[name]}
 
+    @property
+    def narrowed(self) -> int:
+        """How many parts of it, but words and order, leave runs out."""
+        return sum(bool(getattr(self, name)) for name in (*_EQUAL, "label", "since", "until"))
+
     def sorted_by(self, name: str) -> dict[str, str]:
         """The same by another column, or by the same one the other way round."""
         return self.with_(sort=name, order="up" if (self.sort, self.order) == (name, "down") else "down")
@@ -223,14 +228,17 @@ class Filter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def run_list(index: Index, filtered: Filter) -> RunSelection:
-    """One page of the runs that a filter selects."""
+    """One page of the runs that a filter selects; the tests of a suite are together, in their order."""
     where, values = filtered.where()
     count = index.rows(f"SELECT count(*) FROM run WHERE {where}", values)[0][0]  # noqa: S608 our words
     pages = max(1, -(-count // MOST_ON_A_PAGE))
     page = min(max(1, filtered.page), pages)
     way = "DESC" if filtered.order == "down" else "ASC"
+    last = "max" if filtered.order == "down" else "min"
     sql = f"""SELECT number FROM run WHERE {where}
-        ORDER BY {filtered.sort} {way} NULLS LAST, started_at DESC, number LIMIT ? OFFSET ?"""  # noqa: S608 our words
+        WINDOW together AS (PARTITION BY coalesce(nullif(suite, ''), id))
+        ORDER BY {last}({filtered.sort}) OVER together {way} NULLS LAST, max(started_at) OVER together DESC,
+        min(number) OVER together, started_at, number LIMIT ? OFFSET ?"""  # noqa: S608 our words
     numbers = [one for (one,) in index.rows(sql, [*values, MOST_ON_A_PAGE, (page - 1) * MOST_ON_A_PAGE])]
     marks = ", ".join("?" * len(numbers))
     found = dict(index.rows(f"SELECT number, summary FROM content WHERE number IN ({marks})", numbers))  # noqa: S608
@@ -242,6 +250,11 @@ def run_list(index: Index, filtered: Filter) -> RunSelection:
         for one in _summaries(rows)
     )
     return RunSelection(count=count, page=page, pages=pages, unread=index.unread, runs=shown)
+
+
+def grouped(runs: Iterable[RunSummary]) -> list[list[RunSummary]]:
+    """The rows of a list: a run, or those of the tests of one suite."""
+    return [list(row) for _, row in groupby(runs, key=lambda one: one.suite or one.id)]
 
 
 def _summaries(rows: Iterable[tuple[Any, ...]]) -> Iterator[RunSummary]:

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import mimetypes
+import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from functools import cache
@@ -41,7 +42,7 @@ from openpts_web.control import Plans
 from openpts_web.documents import RunFile, RunPage, RunSelection, RunSummary, is_in_progress
 from openpts_web.index import Index
 from openpts_web.live import Viewers, has_events
-from openpts_web.queries import Filter, Trend, choices, measures, run_list, trend, trend_report
+from openpts_web.queries import Filter, Trend, choices, grouped, measures, run_list, trend, trend_report
 from openpts_web.safety import FORM_S, REPORT_POLICY, Rules, Shield, TooLargeError, cookie, is_own_form
 
 _TEXT: Final = {"type": "string"}
@@ -148,6 +149,7 @@ def _environment() -> jinja2.Environment:
     environment.filters |= {
         "moment": lambda at: (at or "")[:16].replace("T", " "),
         "capacity": format_capacity,
+        "base_name": os.path.basename,
     }
     environment.globals |= {"rows_of": lambda table: rows_markup(table, {}), "is_long": _is_long}
     environment.globals["specs_of"] = lambda report: as_json(specs_of(report))
@@ -287,7 +289,8 @@ class Site(Struct):
         shown = self._run_list(request)
         now = [one for one in run_list(self.index, Filter(state="running")).runs if one.in_progress]
         given = Filter.of(request.query_params)
-        return self._page(request, "library", list=shown, filter=given, choices=choices(self.index), now=now)
+        asked: dict[str, Any] = {"list": shown, "rows": grouped(shown.runs), "filter": given, "now": now}
+        return self._page(request, "library", choices=choices(self.index), **asked)
 
     def _run(self, request: Request) -> Response:
         return self._page(request, "run", page=self._run_page(request))

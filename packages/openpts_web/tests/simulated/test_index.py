@@ -12,13 +12,16 @@ from typing import Any
 import pytest
 
 from openpts.ownership import CLAIM_NAME, RunOwner, folder_claimed, new_run_id
+from openpts.record.batch import write_batch
 from openpts.system_files import SystemRoots
 from openpts_web import documents
 from openpts_web import index as index_module
 from openpts_web.documents import RunSummary
 from openpts_web.index import Index
-from openpts_web.queries import Filter, run_list, trend
+from openpts_web.queries import Filter, grouped, run_list, trend
+from tests.support.batches import suite_entry, suite_of
 from tests.support.library_runs import change_record, copied_run
+from tests.support.limited_runs import invoke
 
 
 @pytest.fixture
@@ -160,3 +163,34 @@ def test_a_changed_run_is_seen_within_a_second(runs: Path, monkeypatch: pytest.M
     while "new" not in listed(index):
         time.sleep(0.05)
     assert time.monotonic() - begun < 5.0  # one second where nothing else runs: benches/web_library.py
+
+
+def test_a_suite_is_one_row_of_its_tests_and_runs_are_newest_first(runs: Path) -> None:
+    """The suite has its place by its last test; its tests are in the order in which they ran."""
+    dates = {"1-iops": 1, "2-lat": 5, "alone-early": 2, "alone-late": 9, "alone": 4}
+    for name, day in dates.items():
+        place = runs / "suite" / name if name[0].isdigit() else runs / name
+        copied_run(runs / "first", place, test_id=name, started_at=f"2026-02-0{day}T00:00:00+00:00")
+    shutil.rmtree(runs / "first")
+    write_batch(runs / "suite", suite_of(suite_entry("lat", "1-iops"), suite_entry("lat", "2-lat")))
+    index = index_of(runs)
+    index.wait()
+
+    def rows(**words: str) -> list[list[str]]:
+        return [
+            [Path(one.place).name for one in row] for row in grouped(run_list(index, Filter(**words)).runs)
+        ]
+
+    assert rows() == [["alone-late"], ["1-iops", "2-lat"], ["alone"], ["alone-early"]]
+    assert rows(order="up") == [["1-iops", "2-lat"], ["alone-early"], ["alone"], ["alone-late"]]
+    assert rows(until="2026-02-02") == [["alone-early"], ["1-iops"]]
+    assert Filter(until="2026-02-02", q="x", sort="test").narrowed == 1
+
+
+def test_a_question_has_its_answer_in_the_list(tmp_path: Path) -> None:
+    """The word that `openpts check` ends with, by its exit code, and what was asked."""
+    words = ("--minutes", 0.1, "--size", "64MB", "--no-report", "--out", tmp_path / "runs" / "asked")
+    error, said = invoke("check", "sim:client-qlc?capacity=64GB", "--for", "commit", *words)
+    assert error is None, said
+    (found,) = listed(index_of(tmp_path / "runs")).values()
+    assert found.answer == "YES: Are commits of a database or of etcd durable fast enough on this disk?"

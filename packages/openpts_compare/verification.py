@@ -1,5 +1,6 @@
 """A stored report and its files against the record: built again, and by their checksums."""
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
@@ -24,7 +25,7 @@ from openpts.report.record_files import (
     names_in,
 )
 from openpts.report.sources import ReportSource
-from openpts.report.write import REPORT_NAME, ReportOptions, make_report
+from openpts.report.write import REPORT_NAME, ReportOptions, figures_document, make_report
 from openpts.run_folder_files import read_file
 from openpts.schema_words import in_words
 from openpts_pages.csv_files import FOLDER, csv_name
@@ -44,10 +45,12 @@ class Difference(Struct, frozen=True):
     derived: Any
 
 
-def differences(stored: Report, source: ReportSource) -> tuple[list[Difference], list[RecordFile]]:
+def differences(
+    stored: Report, source: ReportSource, figures: Any = None
+) -> tuple[list[Difference], list[RecordFile]]:
     """The places where the stored report differs from one that is built from the record, and its files.
 
-    Raises RecordError if the record can't be read.
+    So do those of its ``figures``, where it has them. Raises RecordError if the record can't be read.
     """
     options = ReportOptions(
         paper=stored.paper,
@@ -57,8 +60,26 @@ def differences(stored: Report, source: ReportSource) -> tuple[list[Difference],
         report_date=stored.report_date,
     )
     with worker_processes() as workers:
-        derived, files, _ = make_report(source, options, workers, kept=False)
-    return list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived))), files
+        derived, files, of_runs = make_report(source, options, workers, kept=False)
+    found = list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived)))
+    if figures is not None:
+        found += _compared(FIGURES_NAME, figures, figures_document(of_runs))
+    return found, files
+
+
+def stored_figures(report_json: Path) -> Any:
+    """The figures beside a report, as JSON has them; None where there are none that can be read."""
+    try:
+        return json.loads(read_file(report_json.parent, f"{_own(report_json)}{FIGURES_NAME}"))
+    except OSError:
+        return None
+    except ValueError:
+        return "no JSON"
+
+
+def _own(report_json: Path) -> str:
+    """What names of a report's files begin with that has a name of its own."""
+    return "" if report_json.stem == REPORT_NAME else f"{report_json.stem}-"
 
 
 def read_report(path: Path) -> Report:
@@ -110,7 +131,7 @@ def file_faults(report_json: Path, report: Report, files: Sequence[RecordFile] =
     wrong.
     """
     folder, stem = report_json.parent, report_json.name.removesuffix(".json")
-    own = "" if stem == REPORT_NAME else f"{stem}-"
+    own = _own(report_json)
     sums = SUMS_NAME if not own else f"{stem}.{SUMS_NAME}"
     record = names_in(folder, files)
     tables = [f"{own}{csv_name(table)}" for table in report.tables().values()]

@@ -228,7 +228,8 @@ def write_report(
     with _without_collections(), worker_processes() as workers:
         pool = _pool(options, workers)
         report, files, figures = make_report(source, options, workers, pool)
-        contents = {**_contents(report, options, pool), FIGURES_NAME: _figures_file(figures)}
+        contents = _contents(report, options, pool)
+        contents[FIGURES_NAME] = json.dumps(figures_document(figures), indent=1).encode()
     kinds = ((options.style, options.style is not Style.FULL), ("for-customer", options.for_customer))
     beside = "-".join((REPORT_NAME, *(name for name, is_so in kinds if is_so)))
     owners = (source.folder,) if out is None else source.run_folders if len(source.run_folders) == 1 else ()
@@ -236,11 +237,10 @@ def write_report(
     return replace(written, figures=figures, cover=tuple(_cover_lines(report)))
 
 
-def _figures_file(figures: Mapping[Path, dict[str, Any]]) -> bytes:
-    """What ``--json`` prints, without paths: the same record gives the same bytes wherever it is."""
+def figures_document(figures: Mapping[Path, dict[str, Any]]) -> dict[str, Any]:
+    """What ``--json`` prints, without paths: the same record gives the same wherever it is."""
     runs = [{**of_run, "run": of_run["test_id"]} for of_run in figures.values()]
-    document = runs[0] if len(runs) == 1 else {"schema": SCHEMA_OF_RUNS, "runs": runs, "reports": []}
-    return json.dumps(document, indent=1).encode()
+    return runs[0] if len(runs) == 1 else {"schema": SCHEMA_OF_RUNS, "runs": runs, "reports": []}
 
 
 def _cover_lines(report: Report) -> Iterator[str]:

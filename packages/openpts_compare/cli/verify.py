@@ -139,18 +139,18 @@ def _verified(
     """What is wrong with a report, printed unless ``as_json``. Raises RecordError if it can't be read."""
     from openpts.report.record_files import record_files  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
-    from openpts_compare.verification import differences, file_faults, read_report  # noqa: PLC0415 slow to load
+    from openpts_compare import verification  # noqa: PLC0415 slow to load
 
-    stored = read_report(path)
+    stored = verification.read_report(path)
     source = ReportSource.of(runs or (path.parent,), out=path.parent)
     unread: RecordError | None = None
     unchecked: list[str] = []
     try:
-        found, files = differences(stored, source)
+        found, files = verification.differences(stored, source, verification.stored_figures(path))
         unchecked = _unchecked(source.run_folders)
     except RecordError as error:
         found, files, unread = [], record_files(source.run_folders), error
-    faults = file_faults(path, stored, files)
+    faults = verification.file_faults(path, stored, files)
     if not as_json:
         for one in found[:_MOST_SHOWN]:
             click.echo(f"{one.place}: the report has {one.stored!r}, the record {one.derived!r}")

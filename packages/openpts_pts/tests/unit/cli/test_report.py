@@ -146,6 +146,20 @@ def test_a_report_for_a_customer_has_nothing_of_the_lab(private_run, tmp_path) -
     assert people - {"cellar-7"} <= {one for one in private if one in own.read_text()}
 
 
+def test_a_changed_value_of_the_figures_is_found(run_folder, tmp_path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(run_folder, run)
+    run_cli("report", run, *FAST, "--no-csv")
+    figures, sums = run / FIGURES_NAME, run / "SHA256SUMS"
+    before = figures.read_bytes()
+    after = before.replace(b'"seed": 42', b'"seed": 43')
+    figures.write_bytes(after)
+    old, new = (hashlib.sha256(content).hexdigest() for content in (before, after))
+    sums.write_text(sums.read_text().replace(old, new))
+    done = run_cli("verify", run)
+    assert done.output == "figures.json.seed: the report has 43, the record 42\n"
+
+
 def test_a_suite_makes_one_report_of_all_its_records(suite_folder) -> None:
     done = run_cli("report", suite_folder, *FAST, "--json")
     printed = json.loads(done.output)

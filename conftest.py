@@ -36,12 +36,18 @@ pytest_plugins = [
     "tests.data.system_trees",
 ]
 
-# Their files share a cluster.
-_WHOLE = {"packages/openpts_batch/tests/fleet"}
-# They share the syntax trees of all modules.
+# Folders and files that share what takes long to make, and where they stand: each before another worker.
 _TOGETHER = {
-    f"tests/repository/test_{name}.py"
-    for name in ("architecture", "budget", "docstrings", "reachable", "single_door", "visible_output")
+    "packages/openpts_batch/tests/fleet": 0.0,  # a cluster
+    "packages/openpts_web/tests/simulated": 0.25,  # a library of runs
+    "packages/openpts_pages/tests/unit/browser": 0.5,  # a page of figures
+    **dict.fromkeys(  # the syntax trees of all modules
+        (
+            f"tests/repository/test_{name}.py"
+            for name in ("architecture", "budget", "docstrings", "reachable", "single_door", "visible_output")
+        ),
+        0.75,
+    ),
 }
 _OF_THE_SHELL = (
     "COLUMNS",
@@ -148,9 +154,9 @@ def mixed(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     before, places = Counter[str](), dict[str, float]()
     of_folder = Counter(_folder(item) for item in items)
     for item in items:
-        folder = _folder(item)
-        is_first = folder in _WHOLE or _file(item) in _TOGETHER
-        places.setdefault(_file(item), 0 if is_first else before[folder] / of_folder[folder])
+        file, folder = _file(item), _folder(item)
+        share = before[folder] / of_folder[folder]
+        places.setdefault(file, _TOGETHER.get(folder, _TOGETHER.get(file, share)))
         before[folder] += 1
     return sorted(items, key=lambda item: places[_file(item)])
 

@@ -269,7 +269,7 @@ def red_list(comparison: RunComparison, all_conditions: Sequence[ComparedConditi
     blocks.append(
         Verdict(
             f"NOT MADE ALIKE: {count} {noun} between the runs. That may be the cause of differences in the "
-            "figures.",
+            "figures. `openpts run TEST TARGET --like RUN` takes the conditions of a run.",
             "fail",
         )
     )

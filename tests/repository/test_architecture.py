@@ -147,6 +147,40 @@ def test_what_names_all_tests_loads_none_of_their_parts() -> None:
     assert not [name for name in names if name.startswith("openpts_pages")]
 
 
+IN_PROCESS = """
+import sys
+from pathlib import Path
+from openpts.parameters.overrides import Overrides, conditions_of
+from openpts.procedures.registry import PROCEDURES
+from openpts.runner.run import run_test
+from openpts.runner.settings import RunSettings
+from openpts.vocabulary.drive_class import DriveClass
+from openpts.vocabulary.facts import People
+from openpts.vocabulary.purge import Consent
+
+test = PROCEDURES["lat"]
+quick = Overrides(test.quick, {name: name for name in test.quick})
+settings = RunSettings(
+    "sim:client-qlc?capacity=16GB&scale=1",
+    drive_class=DriveClass.CLIENT,
+    adjust=lambda standard: conditions_of(quick, standard),
+    consent=Consent(),
+    people=People(),
+    command_line=(),
+    folder=Path("run"),
+    seed=1,
+)
+print(run_test(test, settings, []).folder, "click" in sys.modules)
+"""
+
+
+def test_a_run_from_python_loads_no_parser_of_command_lines(tmp_path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_PROCESS], check=True, capture_output=True, text=True, cwd=tmp_path
+    )
+    assert ended.stdout.split() == ["run", "False"]
+
+
 def test_every_part_of_a_test_is_one_that_is_asked_for() -> None:
     """What is not in this list would be a file that its test never loads, or a part misspelled."""
     for procedure in PROCEDURES.values():

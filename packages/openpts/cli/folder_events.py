@@ -1,6 +1,7 @@
 """Listeners: events in a run's folder, outputs of a command, and a thread for what may block."""
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Final, TypeVar
 
-import click
 from msgspec import Struct
 
 from openpts.hooks import Concern
@@ -108,12 +108,17 @@ def _end_of_lines(folder: Path) -> int:
 
 
 def _warn(folder: Path, why: str) -> None:
-    click.echo(f"openpts: {folder / EVENTS_NAME} is incomplete, the run itself is not: {why}", err=True)
+    _say(f"{folder / EVENTS_NAME} is incomplete, the run itself is not: {why}")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"openpts: {text}\n")
 
 
 def publish(event: Event) -> None:
     """Give an event to what the command's options ask for; to none outside of one that has these options."""
-    context = click.get_current_context(silent=True)
+    click = sys.modules.get("click")  # a run from Python has no command, and needs no parser of one
+    context = click.get_current_context(silent=True) if click else None
     for on_event in () if context is None else context.meta.get(LISTENERS, ()):
         on_event(event)
 
@@ -169,7 +174,7 @@ def background_listener(
         events.put(None)
         if not _ended(thread, clock.get(), patience_s) and name:
             lost = f"its reader took nothing for {patience_s:g} s"
-            click.echo(f"openpts: {name} is incomplete: {lost}", err=True)
+            _say(f"{name} is incomplete: {lost}")
 
 
 def _ended(thread: threading.Thread, clock: int, patience_s: float) -> bool:

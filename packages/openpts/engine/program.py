@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import cache
 from time import monotonic
 from typing import Any, Final, TypeVar
 
@@ -80,7 +81,8 @@ Translated = TypeVar("Translated")
 
 def program_json(steps: Sequence[Step], target: TargetFacts) -> str:
     """The program of these steps on that target. Raises UsageError for an active range that is none."""
-    return msgspec.json.encode(each_step(steps, lambda step: _step(step, target))).decode()
+    translated = cache(lambda step: _step(step, target))  # tests repeat a few steps thousands of times
+    return msgspec.json.encode(each_step(steps, translated)).decode()
 
 
 def each_step(steps: Sequence[Step], translate: Callable[[Step], Translated]) -> list[Translated]:

@@ -1,17 +1,18 @@
 """Plans of whole tests against the specification's own numbers: nothing here is measured."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
 
+from openpts.planning import dry_run as module
 from openpts.planning.dry_run import AssumedDrive, Ending, PlannedApply, dry_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.sample import Phase
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Duration, Stimulus
+from openpts.vocabulary.sample import Phase, Sample
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Duration, Step, Stimulus
 
 if TYPE_CHECKING:
     from openpts.fields.conditions import Conditions
@@ -80,6 +81,24 @@ def test_wipc_takes_twice_the_capacity_at_the_assumed_rate() -> None:
     (filling,) = [one for one in plan if one.apply.phase is Phase.WIPC]
     assert sum(filling.written_bytes) == pytest.approx(2 * CAPACITY_BYTES, rel=1e-6)
     assert sum(filling.durations_ns) / NS_PER_S == pytest.approx(2 * 1600e9 / 1e9, rel=1e-6)
+
+
+@pytest.mark.parametrize("ending", list(Ending))
+@pytest.mark.parametrize("name", ["hir", "iops", "wsat", "cbw"])
+def test_a_step_that_is_repeated_is_computed_once_and_the_plan_is_the_same(name, ending, monkeypatch) -> None:
+    """On a drive that settles after a fill: what was written so far tells two states apart, and no more."""
+    drive = AssumedDrive(settled_write_iops=9_000, settled_write_bytes_per_s=1e8, burst_bytes_per_s=3e9)
+    computed, own = [], module._sample
+
+    def counted(step: Step, *rest: Any) -> Sample:
+        computed.append(step)
+        return own(step, *rest)
+
+    monkeypatch.setattr(module, "_sample", counted)
+    plan = planned(name, ending, drive)
+    assert len(computed) <= 4 * len({step for one in plan for step in one.apply.steps})
+    monkeypatch.setattr(module, "cache", lambda function: function)
+    assert planned(name, ending, drive) == plan
 
 
 def test_hir_takes_the_hours_of_the_specification() -> None:

@@ -36,7 +36,7 @@ pytest_plugins = [
     "tests.data.system_trees",
 ]
 
-# Folders and files that share what takes long to make, and where they stand: each before another worker.
+# Folders and files that share what takes long to make, and their places: of four workers each takes one.
 _TOGETHER = {
     "packages/openpts_batch/tests/fleet": 0.0,  # a cluster
     "packages/openpts_web/tests/simulated": 0.25,  # a library of runs

@@ -329,7 +329,7 @@ def test_verify_takes_a_report_that_stands_alone(whole_report, tmp_path) -> None
 
 def test_verify_covers_the_files_of_a_report_under_a_name_of_its_own(run_folder, tmp_path) -> None:
     assert run_cli("report", run_folder, *FAST, "--out", tmp_path).exit_code == 0
-    (report,) = tmp_path.glob("*.json")
+    (report,) = tmp_path.glob("*_iops.json")
     assert matches(run_cli("verify", report, run_folder))
     changed = next(tmp_path.glob("*-data/*.csv"))
     flip_a_bit(changed)

@@ -119,6 +119,7 @@ CHANGED: Final[dict[str, Any]] = {
     "stream": "reader",
     "longest_step_seconds": 4,
     "precondition_cycles": 3,
+    "leave_out_refused": True,
     "command": ["fio", "--directory={dir}", "mail.fio"],
     "file_system": "xfs",
     "fill_level": 60,

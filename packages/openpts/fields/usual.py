@@ -103,6 +103,14 @@ ONLY_SHORT: Final = Field(
     SWITCH,
     free="a run that stops there has no results",
 )
+ONE_PASS: Final = Field(
+    "Prepared in one pass",
+    "Prepare the drive by the short form's pass: one pass leaves the state of long random writing. As "
+    "without it where the drive doesn't behave as assumed. Untried on hardware.",
+    SWITCH,
+    name="short",
+    text=lambda one_pass: "prepared in one pass" if one_pass else "prepared at full length",
+)
 TRACKING_PERIOD: Final = Field(
     "From one tracked minute to the next",
     "Time from the start of one tracked minute to that of the next.",

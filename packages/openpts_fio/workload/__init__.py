@@ -205,7 +205,7 @@ class WorkloadConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
             "Leave out the workloads of a suite that openpts can't run; their limits get no verdict.",
             SWITCH,
             show=lambda _conditions: "",
-            text="workloads that can't be run left out",
+            text=lambda left_out: "those that can be run" if left_out else "all workloads of the suite",
         ),
     ] = False
 

@@ -42,6 +42,7 @@ _OTHER_CYCLES: Final = "the drive has been through other loads than the suite ha
 
 RULES: Final = (
     Rule("cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.run_cycles"),
+    Rule("leave_out_refused", "PTS-GEN-01", "1.1", "workloads that can't be run have no figures"),
     Rule("precondition_cycles", "PTS-GEN-01", "1.1", _OTHER_CYCLES, as_in="suite.precondition_cycles"),
 )
 

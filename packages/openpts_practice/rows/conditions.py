@@ -1,7 +1,7 @@
 """The conditions of the tests that measure the rows of benchmarks."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final
 
@@ -19,6 +19,7 @@ from openpts.fields.parsing import amount_bytes, number, refuse
 from openpts.fields.readers import data_of, data_word, size_text
 from openpts.units import KIB, NS_PER_S, format_capacity
 from openpts.vocabulary.sample import Phase, StepPlace
+from openpts.vocabulary.stimulus import DataPattern, RandomData, RandomOnce, ReducibleData
 from openpts_practice.rows import BenchmarkProfile, ProfileRow, is_path
 
 _MOST_PASSES: Final = 99
@@ -47,6 +48,20 @@ BENCHMARKS_KIND: Final = listed(
 
 OWN_DATA: Final = "test"
 """Of ``row_data``: the data pattern of the test, or of the state, in place of the benchmark's own."""
+
+
+_IOMETER_DATA: Final[Mapping[str, DataPattern]] = {
+    "repeating-bytes": ReducibleData(0),
+    "pseudo-random": RandomOnce(),
+    "full-random": RandomData(),
+}
+"""Iometer's: a repeated byte in each I/O, one random buffer for all, and places in a random one of 16 MB."""
+
+
+def _row_data(name: str, word: str) -> DataPattern | None:
+    if word == OWN_DATA:
+        return None
+    return _IOMETER_DATA.get(word) or data_of(name, word)
 
 
 # LSI-PROC-02, SOL-BMK-04
@@ -167,9 +182,9 @@ ROW_PARAMETERS: Final = (
     ),
     _of_rows(
         "row_data",
-        "Data that rows write, in place of the benchmarks' own: a word as for --data-pattern, or test for "
-        "the data of the test.",
-        ValueType(str, lambda name, word: None if word == OWN_DATA else data_of(name, word), metavar="WORD"),
+        "Data that rows write, in place of the benchmarks' own: a word as for --data-pattern, one of Iometer "
+        "(repeating-bytes, pseudo-random, full-random), or test for the data of the test.",
+        ValueType(str, _row_data, metavar="WORD"),
         lambda row, data: replace(row, data=data),
     ),
 )

@@ -38,6 +38,7 @@ RULES: Final = (
     Rule("precondition_tc", "PTS-CBW-14", "13.2 (3.1.3)", "pre-writes reach another state of the drive"),
     Rule("precondition_qd", "PTS-CBW-14", "13.2 (3.1.2)", "pre-writes reach another state of the drive"),
     Rule("precondition_passes", "PTS-CBW-60", "13.1 (2.1), 13.2", "optional; the pseudo code has no WIPC"),
+    Rule("one_pass", "PTS-CBW-18", "13.2 (3.2.2.2)", "the state is made by one pass, and not waited for"),
     Rule("minute_ns", "PTS-CBW-24", "13.2 (4.3.1)", "caches weigh more, and rare events are missed"),
     Rule("tracking_period_ns", "PTS-CBW-18", "13.2 (3.2.2.2)", "steady state is judged over another time"),
     Rule("max_rounds", "PTS-CBW-27", "13.2 (3.2.2, 4.3.3)", "fewer or more rounds in which to get steady"),

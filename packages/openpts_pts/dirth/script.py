@@ -36,6 +36,7 @@ RULES: Final = (
     Rule("precondition_tc", "PTS-DIRTH-07", "14.2 (2.1.3)", "pre-writes reach another state of the drive"),
     Rule("precondition_qd", "PTS-DIRTH-07", "14.2 (2.1.2)", "pre-writes reach another state of the drive"),
     Rule("precondition_passes", "PTS-DIRTH-52", "14.1 (2.1), 14.2", "optional; the pseudo code has no WIPC"),
+    Rule("one_pass", "PTS-DIRTH-10", "14.2 (2.2.2)", "the state is made by one pass, and not waited for"),
     Rule("minute_ns", "PTS-DIRTH-16", "14.2 (3.3.1)", "caches weigh more, and rare events are missed"),
     Rule("tracking_period_ns", "PTS-DIRTH-10", "14.2 (2.2.2)", "steady state is judged over another time"),
     Rule("max_rounds", "PTS-DIRTH-19", "14.2 (2.2.2, 3.3.3)", "fewer or more rounds in which to get steady"),

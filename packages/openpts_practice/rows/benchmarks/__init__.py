@@ -21,6 +21,7 @@ class BenchmarksConditions(
         *ROW_PARAMETERS,
         "leave_free",
         "precondition_passes",
+        "one_pass",
         ...,
         "longest_pass_ns",
         "longest_pause_ns",
@@ -33,6 +34,8 @@ class BenchmarksConditions(
         ),
     ]
 
+    one_pass: Annotated[bool, usual.ONE_PASS] = False
+
     @property
     def rests(self) -> tuple[str, ...]:
         """Before the rows of each benchmark."""
@@ -41,6 +44,8 @@ class BenchmarksConditions(
     def contradictions(self, given: Collection[str]) -> Contradictions:
         """Free places are between what was written."""
         yield from super().contradictions(given)
+        if self.one_pass and self.leave_free is not None:
+            yield ("short", "leave_free"), "the pass writes all of the active range"
         if self.leave_free is not None and not self.precondition_passes:
             yield ("leave_free",), "nothing is written around the free space; give precondition_passes too"
 

@@ -13,7 +13,7 @@ from openpts.procedures.kit.content import ReportContent, repeat_figures
 from openpts.procedures.kit.header import Rows, active_range_amount_text
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Phase, Sample
 from openpts_pages import cells, ticks
 from openpts_pages.facts_table import items_table
 from openpts_pages.kit import PlotName, category_axis, page, values_of
@@ -37,7 +37,9 @@ from openpts_practice.rows.tables import (
     times_of,
     times_table,
 )
+from openpts_pts.shared.one_pass import EMPTIED
 from openpts_pts.shared.preparation_page import NO_STEADY_STATE, methodology, state_page
+from openpts_pts.shared.rounds.results import one_pass_of
 
 _COLORS: Final = {"Read": 2, "Write": 3}
 _MIX_COLORS: Final = (1, 4, 5, 6)
@@ -201,19 +203,31 @@ class BenchmarksReport(Struct, frozen=True):
         places = self.conditions.places(benchmark)
         return samples_of(self.run, range(places.start + 1, places.stop + 1))
 
+    def state(self) -> str:
+        """In which state the rows were measured, in words."""
+        conditions = self.conditions
+        if in_one_pass := [
+            step
+            for step in self.run.phase(Phase.CONDITIONING)
+            if conditions.one_pass and step.place.number <= EMPTIED
+        ]:
+            reason = one_pass_of(in_one_pass, None).why_not
+            instead = f", in which the short form did not hold: {reason}" if reason else ""
+            return f"after one pass of the short form{instead}"
+        free = f", {free_space_words(conditions.leave_free)}" if conditions.leave_free else ""
+        return (
+            f"after {conditions.precondition_passes:g} x user capacity of sequential writes{free}"
+            if conditions.precondition_passes
+            else "on the purged drive: these are its best figures, not those of a drive in use"
+        )
+
     def verdicts(self) -> Iterator[Verdict]:
         """How many rows were measured and in which state, those that make no figure, what is in doubt."""
         conditions = self.conditions
         rows = [one for measured in self.measured for one in measured.rows]
         complete = sum(bool(one.passes) for one in rows)
-        free = f", {free_space_words(conditions.leave_free)}" if conditions.leave_free else ""
-        state = (
-            f"after {conditions.precondition_passes:g} x user capacity of sequential writes{free}"
-            if conditions.precondition_passes
-            else "on the purged drive: these are its best figures, not those of a drive in use"
-        )
         tone = "info" if complete == len(rows) else "fail"
-        yield Verdict(f"{complete} of {len(rows)} rows measured, {state}.", tone)
+        yield Verdict(f"{complete} of {len(rows)} rows measured, {self.state()}.", tone)
         several = len(self.measured) > 1
         yield from spread_verdicts(
             (f"{of.benchmark.title}, {one.row.title}" if several else one.row.title, one.first_figure)

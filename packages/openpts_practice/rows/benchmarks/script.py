@@ -33,6 +33,7 @@ from openpts_practice.rows.steps import (
     sequential_writes,
     without_impossible_rows,
 )
+from openpts_pts.shared.one_pass import EMPTIED, condition_in_one_pass
 
 # The popular benchmarks as they come, on a purged drive.
 standard_conditions: Final = Standard(BenchmarksConditions, benchmarks=POPULAR, precondition_passes=0)
@@ -45,8 +46,9 @@ def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script
     """Benchmark by benchmark, row by row; rows are numbered through."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    conditionings = count(1)
-    writes, passes = sequential_writes(conditions), conditions.precondition_passes
+    conditionings = count(1 + EMPTIED if conditions.one_pass else 1)
+    holds = conditions.one_pass and (yield from condition_in_one_pass(conditions, user_capacity_bytes))
+    writes, passes = sequential_writes(conditions), 0 if holds else conditions.precondition_passes
     if steps := conditioning_steps(conditions, writes, passes, user_capacity_bytes):
         yield Apply(Phase.CONDITIONING, next(conditionings), steps)
     most = len(conditions.rows)

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 from scipy.stats import sem
 
-from openpts.fields.conditions import Conditions
+from openpts.fields.conditions import Conditions, at_time_scale
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.run_part import summarize
@@ -198,3 +199,26 @@ def test_data_that_can_be_compressed_is_a_state_of_its_own(tmp_path: Path) -> No
     assert run.manifest.started_at[:19] <= times["fresh"]["started_at"] < times["random"]["ended_at"]
     pages = {page.id for page in build_report(run, default_date(run)).pages()}
     assert pages >= {"precon-rows-e0", "precon-rows-e100", "precon-entropy"}
+
+
+@pytest.mark.long("two drives, one of them written twice before its row")
+def test_rows_after_one_pass_are_of_the_state_that_it_leaves(tmp_path: Path) -> None:
+    """Random writes over all of the drive are slower than on a purged one: they meet collection."""
+    rates = {}
+    for one_pass in (True, False):
+
+        def adjust(conditions: Conditions, one_pass: bool = one_pass) -> Conditions:
+            assert isinstance(conditions, BenchmarksConditions)
+            rows = tuple(
+                replace(row, span_bytes=None) for row in SHORT.rows if row.random_pct and row.read_pct < 50
+            )
+            changed = replace(SHORT, rows=rows[-1:])
+            short = replace(conditions, benchmarks=(changed,), one_pass=one_pass, most_passes=1)
+            return at_time_scale(short, 1 / 100)
+
+        target = "sim:enterprise-tlc?capacity=1GB"
+        run = run_whole("benchmarks", DriveClass.ENTERPRISE, tmp_path / str(one_pass), adjust, target)
+        rates[one_pass] = run.phase(Phase.PROFILE)[-1].sample.iops
+        found = [verdict.text for verdict in PROCEDURES["benchmarks"].report(run).verdicts]
+        assert any("after one pass of the short form" in text for text in found) is one_pass
+    assert rates[True] < 0.7 * rates[False]

@@ -62,7 +62,7 @@ def _crystal(
 def _kdisk(
     rows: tuple[tuple[str, float, int, int], ...], statistic: str, units: tuple[str, ...] = ("MB/s",)
 ) -> Known:
-    return Known(rows, passes=5, pass_s=5, pause_s=5, statistic=statistic, units=units, confirmed=False)
+    return Known(rows, passes=5, pass_s=5, pause_s=5, statistic=statistic, units=units)
 
 
 KNOWN: Final = {

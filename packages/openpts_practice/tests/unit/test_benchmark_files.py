@@ -16,7 +16,7 @@ from openpts.parameters.plan_file import read_plan
 from openpts.procedures.registry import PROCEDURES
 from openpts.units import GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.stimulus import BlockSize, ReducibleData
+from openpts.vocabulary.stimulus import BlockSize, RandomData, RandomOnce, ReducibleData
 from openpts_practice.rows import NAMES, BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts_practice.rows.profiles import BENCHMARKS, benchmark_of, parse_benchmark
 from tests.support.transcript import Transcript
@@ -175,6 +175,21 @@ def test_other_rows_need_another_title_and_another_name(tmp_path) -> None:
 
 def given(**values: Any) -> Overrides:
     return Overrides(values, {name: f"--{name.replace('_', '-')}" for name in values})
+
+
+@pytest.mark.parametrize(
+    ("word", "data"),
+    [
+        ("repeating-bytes", ReducibleData(0)),
+        ("pseudo-random", RandomOnce()),
+        ("full-random", RandomData()),
+        ("entropy:46", ReducibleData(46)),
+    ],
+)
+def test_rows_write_the_patterns_of_iometer_by_their_names(word, data) -> None:
+    standard = PROCEDURES["benchmarks"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    chosen = conditions_of(given(benchmarks=["iometer"], row_data=word), standard)
+    assert {row.data for row in chosen.benchmarks[0].rows} == {data}
 
 
 @pytest.mark.parametrize("test", ["benchmarks", "precon"])

@@ -14,11 +14,11 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
     """Demand variation: CBW and DIRTH (PTS 13.2, 14.2), with the demand of preconditioning and pre-writes.
 
     ``tcs`` and ``qds`` make the operating points. ``precondition_passes`` counts in user capacities of the
-    optional WIPC. An inter-round pre-write ends after ``prewrite_longest_ns`` or
-    ``prewrite_capacity_pct`` of the user capacity, but not before ``prewrite_shortest_ns``. The MaxIOPS
-    point has an ART below ``art_limit_ns``; that field is a limit of response times and is never scaled.
-    ``capture`` keeps every completion time of the histograms. ``skipped_block_sizes_bytes`` were left out of
-    the workload because of the device's sector size.
+    optional WIPC, in place of which ``one_pass`` writes the state of long writing. An inter-round pre-write
+    ends after ``prewrite_longest_ns`` or ``prewrite_capacity_pct`` of the user capacity, but not before
+    ``prewrite_shortest_ns``. The MaxIOPS point has an ART below ``art_limit_ns``; that field is a limit of
+    response times and is never scaled. ``capture`` keeps every completion time of the histograms.
+    ``skipped_block_sizes_bytes`` were left out of the workload because of the device's sector size.
     """
 
     steady_state: ClassVar[SteadyState] = SteadyState.MINUTES_THEN_ROUNDS
@@ -45,6 +45,7 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             help="Times the user capacity written first in 128 KiB sequential writes."
         ),
     ] = 0
+    one_pass: Annotated[bool, usual.ONE_PASS] = False
     tracking_period_ns: Annotated[int, usual.TRACKING_PERIOD]
     max_rounds: Annotated[int, usual.MAX_ROUNDS]
     prewrite_shortest_ns: Annotated[

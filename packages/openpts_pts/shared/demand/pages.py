@@ -35,11 +35,11 @@ from openpts_pages.kit import (
     table,
     values_of,
 )
-from openpts_pages.model import Axis, Band, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
+from openpts_pages.model import Axis, Band, Block, Cell, Column, Mark, Page, PlotRule, Series, Table, Verdict
 from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts_pts.shared.demand.results import DemandResults, OperatingPoint, PointResults, analyze_demand
 from openpts_pts.shared.minutes_table import TIMES_AND_CPU, iops_column, list_minutes
-from openpts_pts.shared.preparation_page import preparation_page, wipc_table
+from openpts_pts.shared.preparation_page import preparation_page, short_form_table, wipc_table
 from openpts_pts.shared.tracking import ROUND_WORD, TrackedPhase
 from openpts_pts.shared.window_page import (
     Window,
@@ -191,7 +191,9 @@ class DemandRun(Struct, frozen=True):
     def preparation(self) -> Page:
         """The purge report."""
         page_id, run = f"{self.names.prefix}-preparation", self.run
-        wipc = (wipc_table(run, page_id),) if run.phase(Phase.WIPC) else ()
+        wipc: tuple[Block, ...] = (wipc_table(run, page_id),) if run.phase(Phase.WIPC) else ()
+        if in_one_pass := run.phase(Phase.CONDITIONING):
+            wipc = (short_form_table(run, page_id, in_one_pass, None, None), *wipc)
         title = f"{self.names.test} Purge Report and Pre-conditioning Report"
         return preparation_page(run, page_id, title, *wipc, self.preconditioning.sentence)
 

@@ -25,10 +25,11 @@ from openpts.vocabulary.requests import (
     samples_in,
 )
 from openpts.vocabulary.sample import Phase, Sample
-from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step, Stimulus, Stream
+from openpts.vocabulary.stimulus import ByteAmount, Duration, FirstOf, Step, Stimulus, Stream, Uniform
 from openpts.vocabulary.workload import Workload, workload_on
 from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts_pts.shared.demand.results import OperatingPoint, PointResults, choose_points, operating_points
+from openpts_pts.shared.one_pass import condition_in_one_pass
 from openpts_pts.shared.script import JudgedRounds, Tracking, until_steady, written_in_sequence
 
 _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
@@ -88,12 +89,16 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
     # 3.1.1, 4.1.1; 2.1.1, 3.1.1  Volatile write cache
     yield SetWriteCache(conditions.write_cache_enabled)
 
-    # 13.1 (2.1); 14.1 (2.1)  WIPC, if the operator wants it
-    wipc_bytes = conditions.precondition_passes * user_capacity_bytes
+    # 13.1 (2.1); 14.1 (2.1)  WIPC, if the operator wants it; or the short form's pass in its place
+    holds = conditions.one_pass and (yield from condition_in_one_pass(conditions, user_capacity_bytes))
+    wipc_bytes = 0.0 if holds else conditions.precondition_passes * user_capacity_bytes
     tc, qd = _preconditioning_demand(conditions)
     yield from written_in_sequence(
         conditions, _WIPC_BLOCK_SIZE_BYTES, wipc_bytes, tc=tc, qd=qd, phase=Phase.WIPC
     )
+
+    # a pass leaves the state of uniform random writes: another pattern takes its time to its own
+    is_uniform = conditions.workload.random_pct == 100 and conditions.workload.placement == Uniform()
 
     # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test continues either way
     yield from until_steady(
@@ -102,7 +107,7 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
             streams=(Stream(_writes(conditions, tc, qd)),),
             name="preconditioning IOPS",
             minute_ns=conditions.minute_ns,
-            period_ns=conditions.tracking_period_ns,
+            period_ns=conditions.minute_ns if holds and is_uniform else conditions.tracking_period_ns,
             max_rounds=conditions.max_rounds,
         )
     )

@@ -12,18 +12,23 @@ from benches.drawn_drives import draw
 from openpts.cli.main import cli
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import RunFailedError
+from openpts.fields.conditions import Conditions, at_time_scale
 from openpts.record.reader import read_run
+from openpts.report.build import build_report
+from openpts.report.sources import default_date
 from openpts.units import KIB, MB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Apply, ScriptPart
 from openpts.vocabulary.sample import Phase, Sample
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts_pts.iops.script import standard_conditions
+from openpts_pts.shared.demand.conditions import DemandConditions
 from openpts_pts.shared.one_pass import AFTERWARDS, PASS, OnePass, condition_in_one_pass
 from openpts_pts.shared.rounds.script import conditioned
 from openpts_sim.presets import load_preset
 from openpts_sim.simulated_engine import SimulatedDrive
 from tests.support.next_sample import next_sample
+from tests.support.whole_tests import run_whole
 
 T = TypeVar("T")
 _WHOLE = ActiveRange()
@@ -151,3 +156,25 @@ def test_where_only_the_short_form_is_asked_for_the_test_ends_with_its_record(tm
     record = read_run(tmp_path / "run")
     assert record.phase(Phase.CONDITIONING)
     assert not record.phase(Phase.ROUND)
+
+
+@pytest.mark.long("a demand test twice, one of them prepared at full length")
+def test_a_demand_test_after_one_pass_measures_the_state_of_full_length(tmp_path: Path) -> None:
+    """The highest demand's IOPS after the pass are those after tracked minutes half an hour apart."""
+    found = {}
+    for one_pass in (True, False):
+
+        def adjust(conditions: Conditions, one_pass: bool = one_pass) -> Conditions:
+            assert isinstance(conditions, DemandConditions)
+            short = replace(conditions, one_pass=one_pass, tcs=(32,), qds=(32,), capture=False)
+            return at_time_scale(short, 1 / 300)
+
+        target = "sim:enterprise-tlc?capacity=2GB"
+        run = run_whole("dirth", DriveClass.ENTERPRISE, tmp_path / str(one_pass), adjust, target)
+        found[one_pass] = fmean(step.sample.iops for step in run.phase(Phase.ROUND))
+        assert bool(run.phase(Phase.CONDITIONING)) is one_pass
+        tracked_s = sum(step.sample.elapsed_ns for step in run.phase(Phase.WDPC)) / NS_PER_S
+        assert (tracked_s < 2) is one_pass
+        report = build_report(run, default_date(run))
+        assert ("dirth-preparation-short" in report.tables()) is one_pass
+    assert found[True] == pytest.approx(found[False], rel=0.05)

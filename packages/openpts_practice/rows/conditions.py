@@ -182,8 +182,8 @@ ROW_PARAMETERS: Final = (
     ),
     _of_rows(
         "row_data",
-        "Data that rows write, in place of the benchmarks' own: a word as for --data-pattern, one of Iometer "
-        "(repeating-bytes, pseudo-random, full-random), or test for the data of the test.",
+        "Data that rows write, in place of the benchmarks' own: a word as for --data-pattern, or test for "
+        "the data of the test. Iometer's are repeating-bytes, pseudo-random and full-random.",
         ValueType(str, _row_data, metavar="WORD"),
         lambda row, data: replace(row, data=data),
     ),

@@ -67,7 +67,7 @@ def customers_run(run: Run) -> Run:
     of_host = {key: fact for key, fact in manifest.software.items() if key in _OF_HOST}
     hidden = replace(
         manifest,
-        people=People(*(one and LEFT_OUT for one in (people.operator, people.auditor, people.sponsor))),
+        people=People(_left_out(people.operator), _left_out(people.auditor), _left_out(people.sponsor)),
         command_line=tuple(map(word, manifest.command_line)),
         host=_hidden(manifest.host),
         software=manifest.software | _hidden(of_host),
@@ -75,6 +75,10 @@ def customers_run(run: Run) -> Run:
         hooks=(),
     )
     return replace(run, manifest=hidden)
+
+
+def _left_out(name: str | None) -> str | None:
+    return LEFT_OUT if name else None
 
 
 def _hidden(facts: Facts) -> Facts:

@@ -182,12 +182,12 @@ def _measures(cycle: SaturationCycle, steady: str) -> tuple[Measured, ...]:
     results, found = cycle.results, f"Steady State {cycle.state_text}"
     state = "" if results.steady and not results.ends_elsewhere else found
     subject = Subject(cycle.workload.title, steady=steady, state=state)
-    found = (
+    shown = (
         replace(_of_minutes(cycle, _STEADY.of(cycle, subject)), on_cover=not cycle.is_from_fob),
         *(_of_zones(cycle, subject) if cycle.is_from_fob else ()),
         *_of_histogram(cycle, measured(_HISTOGRAM_MEASURES, results.histogram, subject)),
     )
-    return _with_headline(found) if cycle.number == 1 else found
+    return _with_headline(shown) if cycle.number == 1 else shown
 
 
 def _with_headline(found: Sequence[Measured]) -> tuple[Measured, ...]:

@@ -15,9 +15,10 @@ from openpts.engine.contract import CapturingEngine, Engine, EngineProgress, Eng
 from openpts.engine.options import CaptureSummary, NativeOptions
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
-from openpts.runner.resource_check import demand_of
+from openpts.runner.resource_check import check_atomic, demand_of, stimuli_of
 from openpts.runner.step_faults import HangWatch
 from openpts.runner.stop_signals import StopSignals
+from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, TargetFacts
 from openpts.vocabulary.purge import Consent
 from openpts.vocabulary.sample import Interval, Sample, StepState
@@ -247,6 +248,9 @@ def _engine(
     if not request.stimuli:
         raise UsageError("nothing to measure: the stimulus has no I/O")
     options, facts = request.options, device.facts
+    for stimulus in stimuli_of(request.steps):
+        if stimulus.atomic:
+            check_atomic(stimulus, facts, SystemRoots())
     if options.capture is not None:
         granule_bytes = gcd(
             *(

@@ -153,7 +153,11 @@ def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
         "qd": stimulus.qd,
         "pacing": _pacing(stimulus.pacing),
         "data": _data(stimulus.data),
-    } | ({} if stimulus.placement_handle is UNSET else {"placement_handle": stimulus.placement_handle})
+    } | {
+        name: value
+        for name, value in (("placement_handle", stimulus.placement_handle), ("atomic", stimulus.atomic))
+        if value is not UNSET
+    }
 
 
 def _stop_rule(rule: StopRule, user_capacity_bytes: int) -> Json:

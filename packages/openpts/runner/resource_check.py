@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
+from openpts.device.block_device import BlockDevice
 from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.device.targets.target import scheme_of
 from openpts.engine.options import Demand
@@ -20,8 +21,9 @@ from openpts.planning.dry_run import (
 from openpts.planning.plan import planned_ways
 from openpts.procedures.kit.procedure import Procedure
 from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S, format_block_size, format_capacity
-from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import ReducibleData, Segments, Step, Stimulus, Zones
 
 MOST_SEGMENTS: Final = 65_536
@@ -41,6 +43,8 @@ def check_places(stimulus: Stimulus, target: TargetFacts, buffer_bytes: int) -> 
                 f"{stimulus}: transfers of {format_block_size(size.block_size_bytes)} are not possible on "
                 f"sectors of {target.sector_bytes:,} bytes"
             )
+    if stimulus.atomic:
+        check_atomic(stimulus, target, SystemRoots())
     start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     match stimulus.placement:
         case Segments() as segments:
@@ -208,6 +212,29 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
                 f"{format_block_size(stimulus.block_size_bytes)} outstanding need "
                 f"{format_capacity(outstanding_bytes)}; use {larger} or a smaller demand"
             )
+
+
+def check_atomic(stimulus: Stimulus, target: TargetFacts, roots: SystemRoots) -> None:
+    """Raises TargetError for atomic writes that kernel and drive don't take as one."""
+    if target.kind is not TargetKind.BLOCK or target.simulation is not None:
+        raise TargetError(f"{target.name} takes no atomic writes: they need a block device")
+    device = BlockDevice.of_node(Path(target.path), roots).whole
+    least, most = (device.integer(f"queue/atomic_write_unit_{end}_bytes") for end in ("min", "max"))
+    if not least or not most:
+        raise TargetError(
+            f"{target.name} takes no atomic writes ({device.place('queue/atomic_write_unit_max_bytes')} is "
+            "0 or missing): they need a drive with them, and Linux 6.11 or later"
+        )
+    sizes = [size.block_size_bytes for size in stimulus.block_sizes]
+    if any(size.bit_count() > 1 or not least <= size <= most for size in sizes):
+        raise TargetError(
+            f"{target.name} takes atomic writes of powers of two from {format_block_size(least)} to "
+            f"{format_block_size(most)}, and not {stimulus}"
+        )
+    if stimulus.granule_bytes(target.user_capacity_bytes, target.sector_bytes) % max(sizes):
+        raise TargetError(
+            f"{stimulus}: atomic writes begin at multiples of their size, and not all of these do: align them"
+        )
 
 
 def check_handles(plan: Sequence[PlannedApply], device: DeviceUnderTest) -> None:

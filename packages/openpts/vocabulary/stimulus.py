@@ -328,7 +328,7 @@ class Stimulus(Struct, frozen=True):
     multiples of ``alignment_bytes``; without it, of 4 KiB for transfers of at least that size and of a sector
     for smaller ones. ``stride_bytes`` lies between the starts of sequential accesses; without it, they are
     adjacent. Total outstanding I/O is ``tc * qd``. Writes name ``placement_handle``, which the drive keeps
-    apart from others (NVMe flexible data placement).
+    apart from others (NVMe flexible data placement). ``atomic`` writes are on the media wholly or not at all.
     """
 
     random_pct: int
@@ -343,6 +343,7 @@ class Stimulus(Struct, frozen=True):
     pacing: Pacing = ClosedLoop()
     data: DataPattern = RandomData()
     placement_handle: int | UnsetType = UNSET
+    atomic: bool | UnsetType = UNSET
 
     @classmethod
     def of(  # noqa: PLR0917 the order in which the specification names them
@@ -434,6 +435,7 @@ class Stimulus(Struct, frozen=True):
         if not mix and len(others) == 1:
             others = [others[0].split()[0]]  # of nothing else, its weight says nothing
         named = [] if self.placement_handle is UNSET else [f"placement handle {self.placement_handle}"]
+        named += ["atomic"] if self.atomic else []
         return " ".join([self.access_pattern.short, size, ", ".join(mix + others), *named])
 
 

@@ -263,6 +263,8 @@ def _together(threads: Sequence[FioOptions]) -> FioOptions | None:
 def _stream_options(stream: Stream) -> FioOptions:
     if stream.stimulus.placement_handle is not UNSET:
         raise refusal("placement handles that openpts has sent to it", "use the native engine")
+    if stream.stimulus.atomic:
+        raise refusal("atomic writes that openpts has sent to it", "use the native engine")
     options = {}
     if stream.delay_ns:
         options["startdelay"] = microseconds(stream.delay_ns)

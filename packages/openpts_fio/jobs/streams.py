@@ -443,6 +443,7 @@ class _Streams:
             pacing=_with_syncs(pacing, operations),
             data=self.data,
             placement_handle=_placement_handle(self.job) if operations.write else UNSET,
+            atomic=True if operations.write and self.job.flag("atomic") else UNSET,
         )
 
     def _stream(self, stimulus: Stimulus, name: str, share: int) -> Stream:

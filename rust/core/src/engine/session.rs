@@ -179,6 +179,13 @@ impl Session {
                     IoPath::Passthrough.name()
                 ));
             }
+            if stimulus.atomic && !matches!(self.path, IoPath::Uring | IoPath::UringPolled) {
+                return Err(format!(
+                    "the I/O path {} sends no atomic writes: use {}",
+                    self.path.name(),
+                    IoPath::Uring.name()
+                ));
+            }
             for operation in Operation::ALL {
                 if stimulus.operations.of(operation) > 0 && !self.equipment.supported.contains(&operation) {
                     return Err(format!(

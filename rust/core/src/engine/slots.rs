@@ -24,7 +24,7 @@ struct Flight {
     planned_ns: AtomicU64,
     offset_bytes: AtomicU64,
     /// Length and, above it, a byte each for the operation's number, the size's, the zone's, and FUA. The
-    /// placement handle is not kept: it is the same for all writes of a stream.
+    /// placement handle is not kept, nor whether it is atomic: all writes of a stream are alike.
     what: AtomicU64,
 }
 
@@ -77,6 +77,7 @@ impl Flight {
             choice: Choice { size: (what >> SIZE_SHIFT) as u8, zone: (what >> ZONE_SHIFT) as u8 },
             fua: what >> FUA_SHIFT > 0,
             handle: None,
+            atomic: false,
         }
     }
 

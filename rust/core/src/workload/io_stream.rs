@@ -51,6 +51,8 @@ pub struct IoStream<'a> {
     sequential: Option<&'a mut SequentialPart>,
     /// The placement handle of its writes.
     handle: Option<u16>,
+    /// Whether its writes are atomic.
+    atomic: bool,
     budget: Budget,
     /// The budget of the time after the ramp-up, during which there is none.
     whole_budget: Budget,
@@ -104,6 +106,7 @@ impl<'a> IoStream<'a> {
                 .then(|| RandomOffsets::new(stimulus, sector_bytes, *seed, arrangement)),
             sequential: (random_pct < 100).then(|| resumed(sequential, stimulus, thread)),
             handle: stimulus.placement_handle,
+            atomic: stimulus.atomic,
             budget: if step.ramp_ns == 0 { whole_budget } else { Budget::unlimited() },
             whole_budget,
         }
@@ -163,8 +166,10 @@ impl Iterator for IoStream<'_> {
         };
         self.budget.spend(length_bytes);
         let choice = Choice { size: size.choice, zone };
-        let handle = if operation == Operation::Write { self.handle } else { None };
-        Some(Io { operation, offset_bytes, length_bytes, choice, fua: false, handle })
+        let is_write = operation == Operation::Write;
+        let handle = self.handle.filter(|_| is_write);
+        let atomic = self.atomic && is_write;
+        Some(Io { operation, offset_bytes, length_bytes, choice, fua: false, handle, atomic })
     }
 }
 

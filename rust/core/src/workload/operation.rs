@@ -67,6 +67,8 @@ pub struct Io {
     pub fua: bool,
     /// The placement handle that a write names (NVMe flexible data placement).
     pub handle: Option<u16>,
+    /// A write that is on the media wholly or not at all, also after a loss of power (`RWF_ATOMIC`).
+    pub atomic: bool,
 }
 
 impl Io {
@@ -80,6 +82,7 @@ impl Io {
             choice: Choice { size: 0, zone: 0 },
             fua: false,
             handle: None,
+            atomic: false,
         }
     }
 }

@@ -165,6 +165,9 @@ pub struct Stimulus {
     /// The placement handle that its writes name (NVMe flexible data placement); none: the drive's default.
     #[serde(default)]
     pub placement_handle: Option<u16>,
+    /// Whether its writes are atomic: wholly on the media, or not at all.
+    #[serde(default)]
+    pub atomic: bool,
 }
 
 impl Stimulus {
@@ -186,6 +189,7 @@ impl Stimulus {
             pacing: Pacing::ClosedLoop,
             data: Data::Random,
             placement_handle: None,
+            atomic: false,
         }
     }
 

@@ -371,3 +371,9 @@ def test_jobs_for_several_targets_are_refused(text, snapshot) -> None:
 
 def test_a_name_without_a_value_stands_for_the_target() -> None:
     assert translated(TIMED + "rw=read\nfilename=${DEV}\n[one]\n[two]\n").steps
+
+
+def test_atomic_writes_are_asked_for_by_their_option() -> None:
+    assert stimulus("rw=randwrite", "atomic=1").atomic is True
+    for options in (("rw=randwrite",), ("rw=randwrite", "atomic=0"), ("rw=randread", "atomic=1")):
+        assert stimulus(*options).atomic is UNSET

@@ -69,11 +69,13 @@ impl Ring<FileCommands> {
     }
 }
 
+/// `RWF_ATOMIC` is refused by kernels before 6.11, and by drives that don't take the write as one.
+///
 /// On a drive, a write that must be on the media becomes one with FUA, or one with a flush behind it where the
 /// drive has none.
 #[inline]
 fn write_flags(io: &Io) -> i32 {
-    if io.fua { libc::RWF_DSYNC } else { 0 }
+    (if io.fua { libc::RWF_DSYNC } else { 0 }) | (if io.atomic { libc::RWF_ATOMIC } else { 0 })
 }
 
 impl Commands for FileCommands {

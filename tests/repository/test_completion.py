@@ -109,7 +109,7 @@ def test_values_follow_their_option(installed) -> None:
 
 
 def test_values_are_those_that_ship(installed) -> None:
-    assert offered(installed, ["check", "sim:mlc", "--for"], "c") == {"commit"}
+    assert offered(installed, ["check", "sim:mlc", "--for"], "c") == {"commit", "checkpoint"}
     assert offered(installed, ["run", "iops", "--plan"], "") == set(shipped_names())
     assert offered(installed, ["run", "benchmarks", "--list"], "atto") == {"atto"}
     assert offered(installed, ["run"], "io") == {"iops"}

@@ -52,7 +52,9 @@ WANTED = {
         r"lookups, read, IOPS: [\d,]+ IOPS",
     ),
 }  # fmt: skip
-_CLOCK = re.compile(r"\[\d\d:\d\d:\d\d\]|(?<= in )\d[\d.]* m?s\b|\d{8}T\d{6}Z|\d{4}-\d\d-\d\d")
+_CLOCK = re.compile(
+    r"\[\d\d:\d\d:\d\d\]|(?<= in )\d[\d.]* m?s\b|\d{8}T\d{6}Z|(?<=-lat-)[0-9a-f]{6}|\d{4}-\d\d-\d\d"
+)
 SCREEN = 24
 
 

@@ -211,7 +211,7 @@ STARTS_PROCESSES = {
     "openpts/api.py": "openpts itself, with the words of a program",
     "openpts/cli/detach.py": "openpts itself, to go on without a terminal",
     "openpts_sim/cli/tour.py": "openpts itself",
-    "openpts/runner/telemetry.py": "the operator's own command",
+    "openpts/runner/meter_command.py": "the operator's own command",
     "openpts_web/control.py": "openpts itself, with the consent that was typed",
 }
 CARRIES_OUT_PURGES = {"openpts/device/purge/purge.py": "a method, once marks were written to its target"}

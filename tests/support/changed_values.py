@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from openpts.fields.readers import WorkloadTable
 from openpts.procedures.registry import PROCEDURES
+from tests import DATA
 from tests.support.subject_files import CLONE, SMALL_TRACE
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
@@ -162,6 +163,7 @@ CHANGED: Final[dict[str, Any]] = {
     "heat_seconds": 20,
     "load_fills": 0.5,
     "further_rounds": 7,
+    "applications": str(DATA / "applications/two.toml"),
 }
 """By the parameter's name; a table of claims is a type of a plug-in's."""
 if "sustained" in PROCEDURES:

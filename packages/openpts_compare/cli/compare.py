@@ -57,7 +57,9 @@ def print_comparison(stream: IO[str], report: Report, comparison: RunComparison)
 def _in_lines(shown: ReportTable, columns: int) -> ReportTable:
     """A line for each key value, as far as labels stay distinct in what the values leave of the columns."""
     words = ((", less is better)", f" {_ARROW}"), ("(less is better)", f"({_ARROW}"))
-    labels = [reduce(lambda text, pair: text.replace(*pair), words, row.head.text) for row in shown.rows]
+    labels = [
+        reduce(lambda text, pair: text.replace(pair[0], pair[1]), words, row.head.text) for row in shown.rows
+    ]
     widths = [
         max(len(column.label), *(len(_text(row.cells[place])) for row in shown.rows))
         for place, column in enumerate(shown.columns)

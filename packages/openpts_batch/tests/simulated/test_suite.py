@@ -81,6 +81,7 @@ def test_index_and_terminal_answer_what_a_buyer_asks_in_eight_figures_at_most(tm
         "random writes of 4 KiB",
         "random I/O",
         "random reads of 4 KiB",
+        "random writes of 4 KiB",
     ]
     *_, index = lines = result.output.splitlines()[-len(names) - 1 :]
     assert index.startswith("index: ")

@@ -85,5 +85,5 @@ def _unasked() -> Sequence[Gauge]:
 
 
 def test_telemetry_that_is_off_says_so_and_asks_for_nothing(server) -> None:
-    sampler = sampler_of(None, None, _unasked)
+    sampler = sampler_of(None, {}, _unasked)
     assert sampler.facts == {"telemetry": Fact(None, "switched off by the operator")}

@@ -21,7 +21,7 @@ def power_notes(folder: Path, command: str) -> list[str]:
     notes = [
         event for line in events.read_text().splitlines() if (event := json.loads(line))["kind"] == "note"
     ]
-    texts = [note["text"] for note in notes if note["topic"] == "power_unread"]
+    texts = [note["text"] for note in notes if note["topic"] == "meter_unread"]
     assert all(text in done.output for text in texts)
     return texts
 

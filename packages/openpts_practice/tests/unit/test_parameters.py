@@ -44,6 +44,7 @@ TOLD_ELSEWHERE = {
     "heat_ns",
     # where and what the operator's program is
     "command",
+    "applications",
     "file_system",
     "fill_level_pct",
     "limit_ns",

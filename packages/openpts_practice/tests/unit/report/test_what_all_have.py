@@ -51,7 +51,7 @@ def test_no_red_line_measures_by_the_specification() -> None:
 def test_a_report_with_a_test_of_the_specification_has_its_format() -> None:
     report = build_combined((made_up_run("iops"), made_up_run("fill")), DATE)
     assert report.footer.startswith("Format of SNIA SSS PTS 2.0.1; not certified by SNIA")
-    assert report.subtitle.endswith(f" - PTS-E 2.0.1 / enterprise class; {CACHE_DISABLED}")
+    assert report.subtitle.endswith(f" - PTS-E 2.0.1 / enterprise class; IOPS: {CACHE_DISABLED}")
 
 
 def with_errors(run: Run) -> Run:

@@ -95,7 +95,7 @@ def test_steps_that_follow_one_another_begin_where_the_last_one_stopped(name, dr
     fields = set(Stimulus.__struct_fields__)
     assert fields == {
         "random_pct", "block_sizes", "operations", "tc", "qd", "active_range", "placement",
-        "alignment_bytes", "stride_bytes", "pacing", "data", "placement_handle",
+        "alignment_bytes", "stride_bytes", "pacing", "data", "placement_handle", "atomic",
     }  # fmt: skip
     ranges = {s.stimulus.active_range for a in applies(name, drive_class) for s in a.steps if s.stimulus}
     assert len(ranges) == 1

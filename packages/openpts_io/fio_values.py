@@ -126,12 +126,12 @@ def weighted_sizes(text: str, kb_base: int) -> dict[int, int]:
     """
     shares: list[tuple[int, int | None]] = []
     for part in text.split(":"):
-        written, slash, share = (word.strip() for word in part.partition("/"))
-        digits = re.match("[0-9]{0,3}", share)
-        if slash and share and not share[0].isdecimal():
+        written, _, pct = (word.strip() for word in part.partition("/"))
+        digits = re.match("[0-9]{1,3}", pct)
+        if pct and not digits:
             raise ValueTextError("is no list of sizes with their whole per cent, as 4k/10:64k/90")
         block_bytes = whole_number(written.split("-")[0], kb_base)
-        shares.append((block_bytes, (min(int(digits[0]), 100) or None) if digits and digits[0] else None))
+        shares.append((block_bytes, (min(int(digits[0]), 100) or None) if digits else None))
     given = sum(share or 0 for _, share in shares)
     without = sum(share is None for _, share in shares)
     if given > 100 and without:

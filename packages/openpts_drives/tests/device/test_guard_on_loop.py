@@ -248,10 +248,11 @@ def test_open_in_another_process_for_a_moment(
 
     def pause(pause_s: float) -> None:
         if pause_s < 0.1:  # subprocess waits for a program to end
-            return sleep(pause_s)
-        pauses.append(pause_s)
-        reader.kill()
-        reader.wait()
+            sleep(pause_s)
+        else:
+            pauses.append(pause_s)
+            reader.kill()
+            reader.wait()
 
     monkeypatch.setattr(guard.time, "sleep", pause)
     assert refusals(node, roots) == ()

@@ -206,7 +206,7 @@ def test_secondary_tables_have_the_power_of_the_window_by_element(tmp_path: Path
 
 @pytest.mark.proves("LSI-GEN-04")
 def test_the_deck_s_drive_draws_what_is_published_of_its_kind(tmp_path: Path) -> None:
-    """600 mW idle (Intel 520, 325968-001US), 3.0 W active (OCZ Vertex 3, by a review), both with an SF-2281."""
+    """600 mW idle (Intel 520, 325968-001US), 3.0 W active (OCZ Vertex 3, by a review): both an SF-2281."""
     run = run_whole("fill", DriveClass.CLIENT, tmp_path / "run", shortened, "sim:sata-reduction")
     measures = summarize(run)["measures"]
     of = {name.removeprefix("energy."): one["value"] for name, one in measures.items() if "energy" in name}

@@ -114,7 +114,8 @@ class PrepareFileSystem(DriverRequest, frozen=True):
 class CommandRequest(DriverRequest, frozen=True):
     """One run of the program. ``arguments`` go to no shell; ``limit_ns`` None: it may take any time.
 
-    ``application`` is its name in a list. The answer is a CommandRun.
+    ``application`` is its name in a list. The drive is left alone for ``rest_ns`` before it. The answer is a
+    CommandRun.
     """
 
     kind: RunKind
@@ -123,6 +124,7 @@ class CommandRequest(DriverRequest, frozen=True):
     limit_ns: int | None = None
     figure: PrintedFigure | None = None
     application: str = ""
+    rest_ns: int = 0
 
     @property
     def text(self) -> str:

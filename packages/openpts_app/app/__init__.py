@@ -13,7 +13,7 @@ from openpts.analysis.run_comparison import ADVISED_RUNS, RSE_LIMIT_PCT, SetRule
 from openpts.errors import UsageError
 from openpts.fields import usual
 from openpts.fields.conditions import Contradictions, ExtendedConditions
-from openpts.fields.field import SECONDS, Field, ValueType, count, percent
+from openpts.fields.field import SECONDS, SECONDS_OR_NONE, Field, ValueType, count, percent
 from openpts.fields.parsing import refuse
 from openpts.procedures.kit.procedure import Procedure
 from openpts.units import format_duration
@@ -119,12 +119,13 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
         "until_rse_pct",
         "most_warm_runs",
         "limit_ns",
+        "settle_ns",
         "figure",
         "figure_better",
     )
     unused: ClassVar[frozenset[str]] = frozenset(map(str, ExtendedConditions.parameters))
     # how long a program may take is no part of the test's length
-    unscaled: ClassVar[tuple[str, ...]] = ("limit_ns",)
+    unscaled: ClassVar[tuple[str, ...]] = ("limit_ns", "settle_ns")
 
     command: Annotated[
         tuple[str, ...],
@@ -223,6 +224,17 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
             free="a run that reaches it is no result",
         ),
     ] = None
+    settle_ns: Annotated[
+        int,
+        Field(
+            "Idle before each program",
+            "Before the first run of each program, leave the drive alone for so long; 0 is not at all.",
+            SECONDS_OR_NONE,
+            text=lambda settle_ns: (
+                f"{format_duration(settle_ns)} of rest before each" if settle_ns else "none"
+            ),
+        ),
+    ] = 0
     figure: Annotated[
         PrintedFigure | None,
         Field(
@@ -287,6 +299,7 @@ class AppConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="te
                 f"command     {f'{one.name}: ' * bool(one.name)}{shlex.join(one.command)}"
                 for one in self.listed
             ),
+            *((f"idle        {format_duration(self.settle_ns)} before each",) if self.settle_ns else ()),
             f"condition   1 run of conditioning{' of each' * bool(self.applications)}, not counted",
             f"cold        {self.cold_runs}, each with the page cache dropped before it",
             f"warm        {self.warm_runs if most == self.warm_runs else f'{self.warm_runs} to {most}'}",

@@ -18,6 +18,8 @@ Reported
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from openpts.procedures.kit.ledger import Standard
 from openpts.vocabulary.command_run import (
     Application,
@@ -52,7 +54,8 @@ def script(conditions: AppConditions, user_capacity_bytes: int) -> Script:
     del user_capacity_bytes
     yield PrepareFileSystem(file_system_settings(conditions))
     for one in conditions.listed:
-        yield _request(conditions, one, RunKind.CONDITIONING, 1)
+        first = _request(conditions, one, RunKind.CONDITIONING, 1)
+        yield replace(first, rest_ns=conditions.settle_ns)
         for number in range(1, conditions.cold_runs + 1):
             yield _request(conditions, one, RunKind.COLD, number)
         warm: list[CommandRun] = []

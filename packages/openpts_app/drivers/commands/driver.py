@@ -3,6 +3,7 @@
 import os
 import re
 import secrets
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
@@ -35,7 +36,7 @@ from openpts.runner.script_runner import ScriptRunner
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots, printable, read_lines
-from openpts.units import NS_PER_US
+from openpts.units import NS_PER_S, NS_PER_US
 from openpts.vocabulary.command_run import (
     CommandRequest,
     CommandRun,
@@ -403,6 +404,7 @@ class CommandDriver(Driver):
     def _run(self, request: CommandRequest, runner: ScriptRunner) -> CommandRun:
         runner.pause.until_written()
         runner.check_device()
+        time.sleep(request.rest_ns / NS_PER_S)
         runner.emit(CommandStarted(request))
         index, attempt = len(self._command_runs) + 1, len(self._file_systems)
         run = self._mounted.run(request, runner.writer.folder, index, attempt)

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -117,7 +118,7 @@ def test_a_list_has_a_score_each_and_their_mean(directory: Path, tmp_path: Path)
     applications = {"short": "0.1", "long": "0.4"}
     table = '[[application]]\nname = "{}"\ncommand = ["sleep", "{}"]\n'
     (tmp_path / "apps.toml").write_text("".join(table.format(*one) for one in applications.items()))
-    options = ("--until-rse", "0", "--applications", "apps.toml", "--out", "run")
+    options = ("--until-rse", "0", "--applications", "apps.toml", "--settle-seconds", "0.5", "--out", "run")
     ended = openpts("run", "app", str(directory), *options, "--json", cwd=tmp_path)
     assert ended.exit_code == 0, ended.stderr
     figures = ended.json
@@ -130,6 +131,12 @@ def test_a_list_has_a_score_each_and_their_mean(directory: Path, tmp_path: Path)
     assert [one.application for one in runs_of(tmp_path, RunKind.COLD)] == list(applications)
     page = (tmp_path / "run/report.html").read_text()
     assert "Scores of the Applications" in page
+    of_first, of_second = (
+        [one for one in read_run(tmp_path / "run").manifest.command_runs if one.application == name]
+        for name in applications
+    )
+    began, rested = (datetime.fromisoformat(one.started_at) for one in (of_first[-1], of_second[0]))
+    assert (rested - began).total_seconds() > of_first[-1].elapsed_ns / 1e9 + 0.5
 
 
 def test_all_programs_of_a_list_are_looked_for_before_the_first_runs(directory: Path, tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ class StepResult:
     empty where it has one size, or no zones.
     ``standstills`` are when this process did not run and for how long. ``energy_j`` and
     ``media_write_bytes`` are what a simulated drive used up in it, ``host_write_bytes`` what the host wrote,
-    also with I/Os that do not count.
+    also with I/Os that do not count, ``free_blocks_pct`` the share of its blocks that is free at its end.
     """
 
     index: int
@@ -283,6 +283,7 @@ class StepResult:
     energy_j: float | None
     media_write_bytes: int | None
     host_write_bytes: int | None
+    free_blocks_pct: float | None
 
 @final
 class SlowIo:

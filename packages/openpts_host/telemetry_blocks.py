@@ -15,7 +15,13 @@ from msgspec.structs import replace
 from openpts.record.health import EXTERNAL_TEMPERATURE, TelemetrySeries, difference
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_capacity
-from openpts.vocabulary.sample import DRIVE_ENERGY, DRIVE_HOST_WRITES, DRIVE_MEDIA_WRITES, Sample
+from openpts.vocabulary.sample import (
+    DRIVE_ENERGY,
+    DRIVE_FREE_BLOCKS,
+    DRIVE_HOST_WRITES,
+    DRIVE_MEDIA_WRITES,
+    Sample,
+)
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, rows_table
 from openpts_pages.model import Block, Cell, Column, Figure, Page, PlotRule, Series, Table, Verdict
@@ -119,6 +125,7 @@ def rows_of_time(
 
 _THROTTLED: Final = "throttled"
 _FOREIGN: Final = "foreign_bytes"
+_OF_MODELS: Final = (DRIVE_ENERGY, DRIVE_MEDIA_WRITES, DRIVE_HOST_WRITES, DRIVE_FREE_BLOCKS)
 _SINGLE_PROCESSOR: Final = re.compile(r"cpu_([0-9]+)_([a-z]+)_pct")
 _STATES: Final = {
     "busy": "Busy (%)",
@@ -150,7 +157,7 @@ def telemetry_blocks(run: Run) -> tuple[Block, ...]:
     if not series:
         return (Verdict("Telemetry: not reported (nothing was sampled beside the I/O)."),)
     single = {name: of_name for name, of_name in series.items() if _SINGLE_PROCESSOR.fullmatch(name)}
-    left_out = {_THROTTLED, _FOREIGN, DRIVE_ENERGY, DRIVE_MEDIA_WRITES, DRIVE_HOST_WRITES, *single}
+    left_out = {_THROTTLED, _FOREIGN, *_OF_MODELS, *single}
     values = {name: of_name for name, of_name in series.items() if name not in left_out}
     changes = sorted(_changes(series))
     return (

@@ -18,6 +18,7 @@ from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.replay import Played
 from openpts.vocabulary.sample import (
     DRIVE_ENERGY,
+    DRIVE_FREE_BLOCKS,
     DRIVE_HOST_WRITES,
     DRIVE_MEDIA_WRITES,
     NOTHING,
@@ -322,6 +323,8 @@ class _DeviceCounts:
                 self._points.insert(0, Counted(0, name, 0))
             self._totals[name] = self._totals.get(name, 0) + used
             ended.append(Counted(result.elapsed_ns, name, self._totals[name]))
+        if result.free_blocks_pct is not None:
+            ended.append(Counted(result.elapsed_ns, DRIVE_FREE_BLOCKS, result.free_blocks_pct))
         within = [point for point in self._points if point.after_ns < result.elapsed_ns]
         self._points, self._written = [], 0
         return (*within, *ended)

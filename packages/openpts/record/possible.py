@@ -27,6 +27,7 @@ from openpts.vocabulary.facts import (
 )
 from openpts.vocabulary.sample import (
     DRIVE_ENERGY,
+    DRIVE_FREE_BLOCKS,
     DRIVE_HOST_WRITES,
     DRIVE_MEDIA_WRITES,
     Phase,
@@ -366,7 +367,7 @@ def _of_target(run: Run) -> Findings:
 def _not_simulated(run: Run) -> Findings:
     """What no drive that exists reports, and no host leaves out."""
     yield from _of_target(run)
-    names = {point.name for point in run.sampled} & {DRIVE_ENERGY, *_COUNTED}
+    names = {point.name for point in run.sampled} & {DRIVE_ENERGY, DRIVE_FREE_BLOCKS, *_COUNTED}
     if any(one.temperature_c is not None for step in run.steps for one in step.sample.intervals):
         names.add("temperature_c with each interval")
     if names:

@@ -124,13 +124,15 @@ class SlowIo(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 DRIVE_ENERGY: Final = "drive_energy_j"
 DRIVE_MEDIA_WRITES: Final = "drive_media_write_bytes"
 DRIVE_HOST_WRITES: Final = "drive_host_write_bytes"
+DRIVE_FREE_BLOCKS: Final = "drive_free_blocks_pct"
 
 
 class Counted(msgspec.Struct, frozen=True, gc=False):
     """What a device counts of itself, ``after_ns`` from the start of a step.
 
     ``name`` is ``DRIVE_ENERGY``, ``DRIVE_MEDIA_WRITES`` or ``DRIVE_HOST_WRITES``: all that was drawn or
-    written in steps so far, the host's also with I/Os that count in no step.
+    written in steps so far, the host's also with I/Os that count in no step. ``DRIVE_FREE_BLOCKS`` is the
+    share of a simulated drive's blocks that is free at that moment.
     """
 
     after_ns: int

@@ -15,7 +15,7 @@ from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.steps import ART, IOPS, MRT, THROUGHPUT, values_json
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
-from openpts.vocabulary.sample import Phase, Sample, StepState
+from openpts.vocabulary.sample import DRIVE_FREE_BLOCKS, Phase, Sample, StepState
 from openpts_pages import cells, ticks
 from openpts_pages.kit import Cells, Col, Plot, PlotName, column_series, grid, page, rows_table, table
 from openpts_pages.measure import Measure, measured
@@ -39,6 +39,14 @@ _MEAN_COLOR, _BURST_COLOR, _SPREAD_COLOR = 2, 2, 6
 _SPREAD: Final = (
     Series("Lowest interval of a step", "column", (2,), _SPREAD_COLOR, style="line"),
     Series("Highest interval of a step", "column", (3,), _SPREAD_COLOR, style="line"),
+)
+_FREE_BLOCKS: Final = Plot(
+    x=ticks.span_axis("Fill level (% of user capacity)", 0, 100),
+    y=lambda values: ticks.linear_axis("Free blocks of the model (%)", 0, max(values)),
+    series=(Series("Free blocks at the end of a step", "column", (4,), _MEAN_COLOR, emphasis=True),),
+    alt="free blocks of the simulated drive, from {high} to {low} %.",
+    height_px=240,
+    part="free",
 )
 _PRINTED_VALUES: Final = 200
 _FALLS: Final = ("cache end", "GC start")
@@ -183,6 +191,9 @@ class FillReport(Struct, frozen=True):
             interval("Lowest", 0),
             interval("Highest", 1),
         ]
+        free_pct = self._free_pct()
+        if free_pct:
+            columns.append(Col("Free blocks (%)", lambda point: cells.number(free_pct[point.end_bytes], 2)))
         shown = table(
             f"{name.id}-values",
             "Values plotted: mean of each step, at its end",
@@ -207,7 +218,18 @@ class FillReport(Struct, frozen=True):
             marks=tuple(self._marks()),
         )
         rule, segments = Verdict(f"{RULE} {READING}"), self._segments_table(f"{name.id}-segments")
-        return page(name, plot.over(name, shown), sentence, segments, rule, shown)
+        free = (
+            (_FREE_BLOCKS.over(replace(name, title="Free Blocks v Fill Level"), shown),) if free_pct else ()
+        )
+        return page(name, plot.over(name, shown), *free, sentence, segments, rule, shown)
+
+    def _free_pct(self) -> dict[int, float]:
+        """Of a simulated drive at the end of each step of the fill, by the bytes written up to it."""
+        series = self.run.telemetry_series.get(DRIVE_FREE_BLOCKS)
+        at_ns = dict(zip(series.t_ns, series.values, strict=True)) if series else {}
+        ends = {one.end_bytes: one.step.started_ns + one.step.elapsed_ns for one in self.fill.points}
+        found = {end_bytes: at_ns[end_ns] for end_bytes, end_ns in ends.items() if end_ns in at_ns}
+        return found if len(found) == len(ends) else {}
 
     def _marks(self) -> Iterator[Mark]:
         """Each place once: where two names fall on the same place, they share a ring."""

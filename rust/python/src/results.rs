@@ -101,6 +101,7 @@ pub(super) struct PyStepResult {
     energy_j: Option<f64>,
     media_write_bytes: Option<u64>,
     host_write_bytes: Option<u64>,
+    free_blocks_pct: Option<f64>,
 }
 
 #[pyclass(name = "SlowIo", module = "openpts._native", get_all, frozen)]
@@ -228,6 +229,7 @@ impl PyReport {
                     energy_j: step.spent.energy_j,
                     media_write_bytes: step.spent.media_write_bytes,
                     host_write_bytes: step.spent.host_write_bytes,
+                    free_blocks_pct: step.spent.free_blocks_pct,
                 },
             )?),
         })

@@ -49,9 +49,14 @@ def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: P
 
 def test_a_drive_without_a_cache_fills_at_one_rate(tmp_path: Path) -> None:
     assert load_preset("enterprise-tlc").slc_burst_share is None
-    figures = summarize(run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run"))
+    run = run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run")
+    figures = summarize(run)
     assert len(figures["segments"]) == 1
     assert {one["returned_bytes"] for one in figures["idle_times"]} == {0}
+    # in sequence, each byte takes its share of 128 % of the capacity, but for the blocks that are open
+    shown = build_report(run, default_date(run)).tables()["fill-curve-values"]
+    free_pct = [100 - float(row.head.text) / 1.28 for row in shown.rows]
+    assert [float(row.cells[-1].text) for row in shown.rows] == pytest.approx(free_pct, abs=1.5)
 
 
 @pytest.mark.proves("HYP-FILL-02")

@@ -112,6 +112,8 @@ pub struct Spent {
     pub media_write_bytes: Option<u64>,
     /// Bytes that the host wrote, also by I/Os that count in no step.
     pub host_write_bytes: Option<u64>,
+    /// Free blocks at that moment, in per cent of all.
+    pub free_blocks_pct: Option<f64>,
 }
 
 impl Spent {
@@ -122,6 +124,7 @@ impl Spent {
             energy_j: self.energy_j.zip(before.energy_j).map(|(now, then)| (now - then).max(0.0)),
             media_write_bytes: went(self.media_write_bytes, before.media_write_bytes),
             host_write_bytes: went(self.host_write_bytes, before.host_write_bytes),
+            free_blocks_pct: self.free_blocks_pct,
         }
     }
 }

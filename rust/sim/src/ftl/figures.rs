@@ -25,6 +25,12 @@ impl Ftl {
         self.table.all_erases
     }
 
+    /// Superblocks that are erased and not open, in per cent of all.
+    #[must_use]
+    pub fn free_superblocks_pct(&self) -> f64 {
+        100.0 * f64::from(self.table.free()) / f64::from(self.layout.superblocks)
+    }
+
     /// Whether a superblock is full: closed, and not on its way to be free.
     #[must_use]
     pub fn is_full(&self, superblock: u32) -> bool {

@@ -43,6 +43,7 @@ fn scaled_spent(spent: Spent, scale: Scale) -> Spent {
         energy_j: spent.energy_j.map(|energy_j| energy_j * f64::from(scale.factor())),
         media_write_bytes: spent.media_write_bytes.map(scaled),
         host_write_bytes: spent.host_write_bytes.map(scaled),
+        free_blocks_pct: spent.free_blocks_pct,
     }
 }
 

@@ -189,9 +189,9 @@ impl Drive for LogBlockDrive {
 
     fn spent(&self, _now_ps: Ps) -> Spent {
         Spent {
-            energy_j: None,
             media_write_bytes: Some(self.nand_pages().total() * PAGE_BYTES),
             host_write_bytes: Some(self.host.write_bytes),
+            ..Spent::default()
         }
     }
 

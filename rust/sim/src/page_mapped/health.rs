@@ -51,6 +51,7 @@ impl PageMappedDrive {
             energy_j: self.heating.as_ref().map(energy_j),
             media_write_bytes: Some(self.ftl.counters().total() * PAGE_BYTES),
             host_write_bytes: Some(self.host.write_bytes),
+            free_blocks_pct: Some(self.ftl.free_superblocks_pct()),
         }
     }
 

@@ -43,8 +43,8 @@ _SPREAD: Final = (
 _FREE_BLOCKS: Final = Plot(
     x=ticks.span_axis("Fill level (% of user capacity)", 0, 100),
     y=lambda values: ticks.linear_axis("Free blocks of the model (%)", 0, max(values)),
-    series=(Series("Free blocks at the end of a step", "column", (4,), _MEAN_COLOR, emphasis=True),),
-    alt="free blocks of the simulated drive, from {high} to {low} %.",
+    series=(Series("Free blocks", "column", (4,), _MEAN_COLOR, style="line", emphasis=True),),
+    alt="Free blocks of the simulated drive at the end of each step, from {high} to {low} %.",
     height_px=240,
     part="free",
 )

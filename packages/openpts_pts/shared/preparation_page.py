@@ -355,8 +355,7 @@ def state_page(run: Run, title: str, cycles: Sequence[str] = ()) -> Page:
 def _rests(run: Run, page_id: str) -> Iterator[Block]:
     """How long the drive was left alone before each measurement, and whether it came to rest."""
     conditions = run.manifest.conditions
-    rule = conditions.settling if isinstance(conditions, RestingConditions) else None
-    if rule is None or not isinstance(conditions, RestingConditions):
+    if not isinstance(conditions, RestingConditions) or (rule := conditions.settling) is None:
         return
     found = [
         (name, *rest)

@@ -1,13 +1,13 @@
 //! Joins the threads' parts of intervals and steps into results, off the threads' path.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::account::StepAccount;
 use super::barrier::{ActiveStep, Barrier};
-use super::cpu::{CpuShares, CpuSnapshot};
+use super::cpu::{Beginnings, CpuShares, CpuSnapshot};
 use super::outcome::{Outcome, StepState};
 use super::output::Part;
 use super::pending::{EndedInterval, PendingStep};
@@ -52,7 +52,8 @@ pub(super) struct Collector {
     signals: Arc<Signals>,
     flights: Vec<Arc<Flights>>,
     /// The processors' counters when the step that runs now began, and the interval.
-    step_began: Arc<Mutex<CpuSnapshot>>,
+    beginnings: Arc<Beginnings>,
+    step_began: CpuSnapshot,
     interval_began: CpuSnapshot,
     /// `None` before the first step and after an idle gap: there is no gap to speak of.
     last_completion_ns: Option<u64>,
@@ -74,7 +75,8 @@ impl Collector {
             barrier: Arc::clone(&shared.barrier),
             signals: Arc::clone(&shared.signals),
             flights: shared.flights.clone(),
-            step_began: Arc::clone(&shared.step_began),
+            beginnings: Arc::clone(&shared.beginnings),
+            step_began: CpuSnapshot::now(),
             interval_began: CpuSnapshot::now(),
             last_completion_ns: None,
             reported: 0,
@@ -165,7 +167,7 @@ impl Collector {
             if is_steady {
                 self.signals.end_steady_step(index);
             }
-            let result = IntervalResult { cpu: self.interval_cpu(result.index), ..result };
+            let result = IntervalResult { cpu: self.interval_cpu(index, result.index), ..result };
             for (thread, tally) in tallies {
                 self.give_back(thread, tally);
             }
@@ -178,23 +180,23 @@ impl Collector {
         pending[position].end_interval(|from_ns, until_ns| !standstills.between(from_ns, until_ns).is_empty())
     }
 
-    /// What the processors did in the interval of this number.
-    fn interval_cpu(&mut self, interval: u64) -> Option<CpuShares> {
+    /// What the processors did in the interval of this number of a step.
+    fn interval_cpu(&mut self, step: u64, interval: u64) -> Option<CpuShares> {
         if self.wishes.interval_ns < SHORTEST_CPU_INTERVAL_NS {
             return None;
         }
         let now = CpuSnapshot::now();
         let before = std::mem::replace(&mut self.interval_began, now);
-        let began = if interval == 0 { *self.lock_step_began() } else { before };
+        let began = if interval == 0 { self.measured_since(step) } else { before };
         now.since(&began)
     }
 
     fn report_step(&mut self, position: usize) {
         let Some(step) = self.pending.remove(position) else { return };
-        let now = CpuSnapshot::now();
-        let began = std::mem::replace(&mut *self.lock_step_began(), now);
-        self.interval_began = now;
         let (index, start_ns, order) = (step.index, step.start_ns, Arc::clone(&step.step));
+        let (now, began) = (CpuSnapshot::now(), self.measured_since(index));
+        (self.step_began, self.interval_began) = (now, now);
+        self.beginnings.forget_through(index);
         let (mut whole, mut outcome, streams) = step.end();
         for (thread, carried) in outcome.carried.drain(..) {
             self.carried[thread as usize] = carried;
@@ -231,9 +233,8 @@ impl Collector {
         }
     }
 
-    fn lock_step_began(&self) -> MutexGuard<'_, CpuSnapshot> {
-        // A panic elsewhere leaves the counters whole.
-        self.step_began.lock().unwrap_or_else(PoisonError::into_inner)
+    fn measured_since(&self, step: u64) -> CpuSnapshot {
+        self.beginnings.of(step).unwrap_or(self.step_began)
     }
 
     /// Threads hang in the device: report the step without them, and what they wait for.

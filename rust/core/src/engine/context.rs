@@ -1,12 +1,12 @@
 //! What a thread works with.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::barrier::ActiveStep;
 use super::completion_wait::CompletionWait;
-use super::cpu::CpuSnapshot;
+use super::cpu::{Beginnings, CpuSnapshot};
 use super::outcome::{Outcome, StepState};
 use super::progress::ThreadProgress;
 use super::signals::Signals;
@@ -32,8 +32,8 @@ pub(super) struct Context<Q> {
     pub(super) slow: Option<Box<SlowWatch>>,
     /// That of the thread's I/Os.
     pub(super) priority: u16,
-    /// The processors' counters when the step, or its measured part, began.
-    pub(super) step_began: Arc<Mutex<CpuSnapshot>>,
+    /// The processors' counters when steps, or their measured parts, began.
+    pub(super) beginnings: Arc<Beginnings>,
 }
 
 impl<Q: Queue> Context<Q> {
@@ -47,9 +47,9 @@ impl<Q: Queue> Context<Q> {
     }
 
     /// The ramp-up is over: what the processors did until now counts for nothing. One thread says so for all.
-    pub(super) fn restart_cpu_shares(&self) {
+    pub(super) fn restart_cpu_shares(&self, step: u64) {
         if self.thread == 0 {
-            *self.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
+            self.beginnings.add(step, CpuSnapshot::now());
         }
     }
 

@@ -1,6 +1,7 @@
 //! How the host's processors spend a step (PTS 2.1.4), and what openpts itself used.
 
 use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -49,6 +50,30 @@ impl CpuSnapshot {
     }
 }
 
+/// The counters when steps, or their measured parts, began other than with the end of the one before. A thread
+/// that is late may report a step after the next one has begun to measure.
+#[derive(Debug, Default)]
+pub(super) struct Beginnings(Mutex<Vec<(u64, CpuSnapshot)>>);
+
+impl Beginnings {
+    pub(super) fn add(&self, step: u64, at: CpuSnapshot) {
+        self.lock().push((step, at));
+    }
+
+    pub(super) fn of(&self, step: u64) -> Option<CpuSnapshot> {
+        self.lock().iter().rfind(|(begun, _)| *begun == step).map(|(_, at)| *at)
+    }
+
+    pub(super) fn forget_through(&self, step: u64) {
+        self.lock().retain(|(begun, _)| *begun > step);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(u64, CpuSnapshot)>> {
+        // A panic elsewhere leaves the snapshots complete.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 /// The line `cpu user nice system idle iowait irq softirq steal ...` of `/proc/stat`; guests' time is
 /// part of `user` already.
 fn parse(stat: &str) -> Option<CpuSnapshot> {
@@ -83,6 +108,20 @@ mod tests {
         assert_eq!(shares.sys_pct, 100.0 * 30.0 / total);
         assert_eq!(shares.iowait_pct, 100.0 * 30.0 / total);
         assert_eq!(shares.process_ns, 7);
+    }
+
+    // proves: PTS-DEF-12
+    #[test]
+    fn a_ramp_that_ends_before_the_step_ahead_is_reported_is_of_its_own_step() {
+        let at = |process_ns| CpuSnapshot { process_ns, ..CpuSnapshot::default() };
+        let beginnings = Beginnings::default();
+        for (step, process_ns) in [(0, 5), (0, 10), (2, 50)] {
+            beginnings.add(step, at(process_ns));
+        }
+        let found = || [0, 1, 2].map(|step| beginnings.of(step).map(|found| found.process_ns));
+        assert_eq!(found(), [Some(10), None, Some(50)]);
+        beginnings.forget_through(1);
+        assert_eq!(found(), [None, None, Some(50)]);
     }
 
     #[test]

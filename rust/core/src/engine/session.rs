@@ -60,7 +60,7 @@ impl Session {
             ),
             progress: (0..threads).map(|_| Arc::default()).collect(),
             flights: (0..threads).map(|_| Arc::new(Flights::new(slots))).collect(),
-            step_began: Arc::default(),
+            beginnings: Arc::default(),
         };
         let (reports_out, reports) = mpsc::channel();
         let mut session = Self {
@@ -128,8 +128,10 @@ impl Session {
             return Err(EngineError::Stopped);
         }
         let program = self.suited(program)?;
-        if self.shared.barrier.active().is_none() || self.shared.barrier.is_idle() {
-            *self.shared.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
+        let active = self.shared.barrier.active();
+        if active.is_none() || self.shared.barrier.is_idle() {
+            let next = active.map_or(0, |ended| ended.index + 1);
+            self.shared.beginnings.add(next, CpuSnapshot::now());
         }
         self.shared.barrier.submit(program);
         Ok(())

@@ -1,9 +1,9 @@
 //! What the threads of a session share.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::barrier::Barrier;
-use super::cpu::CpuSnapshot;
+use super::cpu::Beginnings;
 use super::progress::ThreadProgress;
 use super::signals::Signals;
 use super::slots::Flights;
@@ -17,5 +17,5 @@ pub(super) struct Shared {
     pub(super) signals: Arc<Signals>,
     pub(super) progress: Vec<Arc<ThreadProgress>>,
     pub(super) flights: Vec<Arc<Flights>>,
-    pub(super) step_began: Arc<Mutex<CpuSnapshot>>,
+    pub(super) beginnings: Arc<Beginnings>,
 }

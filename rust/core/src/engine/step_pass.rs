@@ -186,7 +186,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             self.answers.measuring = true;
             self.answers.outcome.started_ns = Some(self.ramp_end_ns.max(self.origin_ns));
             self.ios.count_from_here();
-            self.context.restart_cpu_shares();
+            self.context.restart_cpu_shares(self.step.index);
         }
     }
 

@@ -191,7 +191,7 @@ impl Plan {
             tap: self.tap,
             slow: self.slow_io_ns.map(watch),
             priority: 0,
-            step_began: Arc::clone(&shared.step_began),
+            beginnings: Arc::clone(&shared.beginnings),
         };
         let _alarm = Alarm(Arc::clone(&shared.barrier), Arc::clone(&shared.signals));
         let worker = Worker { context, output, carried: self.carried };

@@ -55,3 +55,9 @@ pub use tally::{Loss, Tally};
 pub use trace::{OpenOptions, Trace, open_trace};
 pub use traced_io::{Flags, NO_PROCESS, NO_PROCESSOR, Quality, Status, TracedIo, TracedOperation};
 pub use write::{OutputFormat, Written, write_trace};
+
+#[cfg(test)]
+extern crate self as openpts_trace;
+#[cfg(test)]
+#[path = "../tests/mod.rs"]
+mod public_tests;

@@ -1,13 +1,11 @@
 //! Traces are found by their contents, through compressions and archives; what is no trace is refused with a reason.
 
-mod support;
-
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::support::{read_bytes, read_file, read_with, reads_at};
 use openpts_trace::{FORMATS, NOT_TRACES, OpenOptions, Trace, TraceError, open_trace};
-use support::{read_bytes, read_file, read_with, reads_at};
 use tempfile::{TempDir, tempdir};
 
 fn why<T>(result: Result<T, TraceError>) -> String {

@@ -1,10 +1,8 @@
 //! I/Os come in the order of their times, or the trace is refused.
 
-mod support;
-
+use super::support::{Read, read_bytes, reads_at};
 use openpts_trace::{OpenOptions, Quality, Reorder, Segments, Spread, TraceError};
 use proptest::prelude::*;
-use support::{Read, read_bytes, reads_at};
 
 fn default(bytes: &[u8]) -> Result<Read, TraceError> {
     read_bytes(bytes, &OpenOptions::default())

@@ -1,8 +1,5 @@
 //! A session's capture against its own results: two ways to the same figures.
 
-#[path = "capture/support.rs"]
-#[allow(dead_code, reason = "each test program uses its part")]
-mod captures;
 #[path = "../../core/tests/support/mod.rs"]
 mod support;
 
@@ -10,7 +7,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use captures::Captured;
+use super::capture::support::{self as captures, Captured};
 use openpts_core::capture::CapturedIo;
 use openpts_core::engine::{CaptureOrder, OperationResult, Session, StepResult, StepState};
 use openpts_core::histogram;

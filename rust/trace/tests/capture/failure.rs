@@ -1,6 +1,6 @@
 //! Files that can't be written: the load goes on, and every I/O is accounted for.
 
-use crate::support::{Captured, Disk, configuration, names, numbered, read, read_sorted};
+use super::support::{Captured, Disk, configuration, names, numbered, read, read_sorted};
 use openpts_core::capture::{CaptureConfiguration, CaptureError, CaptureSummary, CapturedIo};
 use openpts_trace::capture::{Destination, Folder, PartFile, open};
 use std::io;

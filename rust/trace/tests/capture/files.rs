@@ -1,6 +1,6 @@
 //! One file after the other, so that a crash costs one of them.
 
-use crate::support::{configuration, names, numbered, read, read_sorted};
+use super::support::{configuration, names, numbered, read, read_sorted};
 use openpts_core::capture::{CaptureConfiguration, CaptureError};
 use openpts_trace::capture::{Folder, open};
 use std::fs;

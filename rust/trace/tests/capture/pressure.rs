@@ -1,6 +1,6 @@
 //! A writer that can't keep up slows the load down, and says so.
 
-use crate::support::{Disk, configuration, numbered, read, read_sorted, sorted};
+use super::support::{Disk, configuration, numbered, read, read_sorted, sorted};
 use openpts_core::capture::{CaptureConfiguration, Waits};
 use openpts_trace::capture::{Folder, open};
 use std::time::{Duration, Instant};

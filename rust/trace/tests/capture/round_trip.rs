@@ -1,6 +1,6 @@
 //! What goes in comes out, to the last nanosecond and sector.
 
-use crate::support::{SECTOR_BYTES, configuration, numbered, read, read_sorted, sorted};
+use super::support::{SECTOR_BYTES, configuration, numbered, read, read_sorted, sorted};
 use openpts_core::capture::{CaptureConfiguration, CapturedIo};
 use openpts_core::workload::Operation;
 use openpts_trace::capture::{Folder, open};
@@ -115,7 +115,7 @@ fn a_capture_of_nothing_leaves_no_file() {
     drop(taps);
     let summary = capture.finish().unwrap();
     assert_eq!((summary.files.len(), summary.bytes_written, summary.steps.len()), (0, 0, 0));
-    assert!(crate::support::names(folder.path()).is_empty());
+    assert!(super::support::names(folder.path()).is_empty());
 }
 
 #[test]

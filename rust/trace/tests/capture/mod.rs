@@ -4,4 +4,4 @@ mod failure;
 mod files;
 mod pressure;
 mod round_trip;
-mod support;
+pub(super) mod support;

@@ -71,3 +71,10 @@ pub use figures::Served;
 pub use overrides::{Change, IO, Override, Overrides};
 pub use server::{Order, Target, TargetError};
 pub use subsystem::{Faults, Identity};
+
+// By public names alone; as a crate of its own it would need this one compiled once more.
+#[cfg(test)]
+extern crate self as openpts_nvme_target;
+#[cfg(test)]
+#[path = "../tests/hostile_hosts.rs"]
+mod hostile_hosts;

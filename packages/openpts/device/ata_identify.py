@@ -4,6 +4,7 @@ The SCSI view of such a drive cuts its model to 16 and its firmware to 4 charact
 """
 
 import re
+import struct
 from typing import Final
 
 from msgspec import Struct
@@ -200,8 +201,7 @@ def parse_ata_information_page(page: bytes) -> AtaIdentity | None:
     data = page[_IDENTIFY_AT : _IDENTIFY_AT + _IDENTIFY_BYTES]
     if len(data) < _IDENTIFY_BYTES or page[1] != 0x89:
         return None
-    words = (int.from_bytes(data[at : at + 2], "little") for at in range(0, _IDENTIFY_BYTES, 2))
-    return AtaIdentity(tuple(words))
+    return AtaIdentity(struct.unpack(f"<{_WORDS}H", data))
 
 
 def parse_identify_words(text: str) -> AtaIdentity | None:
@@ -221,7 +221,7 @@ def _checksum_holds(words: tuple[int, ...]) -> bool:
     """Word 255 holds a signature and a checksum since ATA-5; drives without the signature have none."""
     if words[-1] & 0xFF != _CHECKSUM_SIGNATURE:
         return True
-    return sum(sum(word.to_bytes(2, "little")) for word in words) & 0xFF == 0
+    return sum(struct.pack(f"<{_WORDS}H", *words)) & 0xFF == 0
 
 
 def _erase_minutes(word: int) -> int | None:

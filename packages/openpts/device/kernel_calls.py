@@ -177,7 +177,7 @@ class NodeStatus(Struct, frozen=True):
     inode: Inode
 
 
-def node_status(path: Path) -> NodeStatus | None:
+def node_status(path: Path | str) -> NodeStatus | None:
     """As os.stat, but from what the kernel has in memory: a server that is gone blocks nothing.
 
     None where nothing can be seen, or the C library has no statx.

@@ -4,6 +4,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Final, Self
@@ -210,15 +211,16 @@ def _threads(process: Path, roots: SystemRoots) -> Iterator[Path]:
     A process whose first thread has ended shows files and memory by another one alone. In /proc threads have
     folders of their own, which are not listed: those below ``task`` lack ``map_files``.
     """
-    pid = int(process.name)
-    others = [thread.name for thread in process.glob("task/*") if thread.name != process.name]
+    others: list[str] = []
+    with suppress(OSError):  # it has just ended
+        others = [thread.name for thread in os.scandir(process / "task") if thread.name != process.name]
     yield process
-    yield from (roots.proc / name for name in others if not share_open_files(pid, int(name)))
+    yield from (roots.proc / name for name in others if not share_open_files(int(process.name), int(name)))
 
 
 def _opened(process: Path, who: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
-    for descriptor in (process / "fd").iterdir():
-        yield from _claims(descriptor, f"is open in {who}", files, roots)
+    for descriptor in list(os.scandir(process / "fd")):
+        yield from _claims(descriptor.path, f"is open in {who}", files, roots)
 
 
 _Listed = tuple[bytes, bytes, bytes]
@@ -242,7 +244,7 @@ def _mapped(
         seen.add(listed)
         first, end = (int(address, 16) for address in addresses.split(b"-"))
         major, minor = (int(number, 16) for number in device.split(b":"))
-        link, mapped = process / f"map_files/{first:x}-{end:x}", (f"{major}:{minor}", int(inode))
+        link, mapped = f"{process}/map_files/{first:x}-{end:x}", (f"{major}:{minor}", int(inode))
         found = tuple(_claims(link, text, files, roots))
         if not found and mapped in files:
             # only a privileged process may follow the link
@@ -261,29 +263,27 @@ def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:
     return () if namespace == _WHOLE_MACHINE else ("the processes outside of this container",)
 
 
-def _claims(descriptor: Path, text: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
+def _claims(descriptor: str, text: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
     try:
-        leads_to = str(descriptor.readlink())
+        leads_to = os.readlink(descriptor)  # noqa: PTH115 of thousands a look has to be quick
     except FileNotFoundError:
         return  # closed meanwhile
     if leads_to == "anon_inode:[io_uring]":
-        yield from _registered(descriptor, text, files, roots)
-    if not leads_to.startswith("/"):
-        return  # a socket, a pipe
-    yield from _of_node(descriptor, leads_to, text, files, roots)
+        yield from _registered(Path(descriptor), text, files, roots)
+    if leads_to.startswith("/"):  # no socket, no pipe
+        yield from _of_node(descriptor, leads_to, text, files, roots)
 
 
 def _registered(ring: Path, text: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
     """A claim for each file that is registered with a ring of io_uring, whose descriptor may be closed."""
-    process = ring.parents[1]
-    for line in read_lines(process / "fdinfo" / ring.name):
+    for line in read_lines(ring.parents[1] / "fdinfo" / ring.name):
         if found := _REGISTERED.fullmatch(line):
             path = unescape_octal(found[1])
-            yield from _of_node(process / "root" / path.lstrip("/"), path, text, files, roots)
+            yield from _of_node(f"{ring.parents[1]}/root{path}", path, text, files, roots)
 
 
 def _of_node(
-    place: Path, leads_to: str, text: str, files: frozenset[Inode], roots: SystemRoots
+    place: str, leads_to: str, text: str, files: frozenset[Inode], roots: SystemRoots
 ) -> Iterator[Claim]:
     """Claims on what is at ``place``, which the process knows as ``leads_to``."""
     status = node_status(place)
@@ -298,8 +298,8 @@ def _of_node(
     elif status.inode in files:
         yield Claim(ClaimKind.OPEN, text, inode=status.inode)
     elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None:
-        owner = owner_behind(place)
-        is_owner = owner is not None and place.parents[1].name == str(owner.pid)
+        owner = owner_behind(Path(place))
+        is_owner = owner is not None and Path(place).parents[1].name == str(owner.pid)
         also = "" if is_owner else f", and {text}"
         yield Claim(ClaimKind.OWNED, f"belongs to {owner or NO_OWNER}{also}", owned=name)
 

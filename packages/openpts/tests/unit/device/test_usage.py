@@ -1,6 +1,6 @@
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -222,12 +222,14 @@ def test_a_character_device_leads_to_the_drives_behind_it(server) -> None:
 
 
 def test_a_process_that_hides_what_it_has_open_is_named(server, monkeypatch) -> None:
-    def listing(folder: Path) -> Iterator[Path]:
-        if folder.parts[-2:] == ("4242", "fd"):
-            raise PermissionError
-        return iter(())
+    listed = os.scandir
 
-    monkeypatch.setattr(Path, "iterdir", listing)
+    def listing(folder: Path) -> Iterable[os.DirEntry[str]]:
+        if Path(folder).parts[-2:] == ("4242", "fd"):
+            raise PermissionError
+        return listed(folder)
+
+    monkeypatch.setattr(os, "scandir", listing)
     assert read_usage(server).secretive == ("process 4242 (qemu-system-x86)",)
 
 
@@ -236,14 +238,14 @@ def test_a_process_that_lists_what_it_has_open_and_no_more_is_named_but_for_the_
 ) -> None:
     (server.proc / "1/fd").mkdir(parents=True)
     (server.proc / "1/fd/3").symlink_to("/dev/sda")
-    follow = Path.readlink
+    follow = os.readlink
 
-    def refused(link: Path) -> Path:
-        if link.parts[-2] == "fd":
+    def refused(link: Path | str) -> str:
+        if Path(link).parts[-2] == "fd":
             raise PermissionError
         return follow(link)
 
-    monkeypatch.setattr(Path, "readlink", refused)
+    monkeypatch.setattr(os, "readlink", refused)
     assert read_usage(server).secretive == ("process 4242 (qemu-system-x86)",)
 
 

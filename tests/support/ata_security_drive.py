@@ -5,6 +5,7 @@ locked, unlocked, unlocked and frozen). How drives differ is said by ``Manners``
 recorded on a drive: it is what the standard says, and what reports of users tell of drives.
 """
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -113,7 +114,7 @@ class AtaSecurityDrive:
             | (self.supported and self.enhanced_supported) << 5
         )
         words[255] = 0xA5
-        rest = -sum(sum(word.to_bytes(2, "little")) for word in words) & 0xFF
+        rest = -sum(struct.pack("<256H", *words)) & 0xFF
         words[255] |= rest << 8
         return words
 

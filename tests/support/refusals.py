@@ -111,6 +111,12 @@ def _started(cleanup: ExitStack, *command: str) -> int:
 
 def assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
     """By the check and by the door alike; the operator's consent changes nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("openpts.device.guard.guard._PAUSES_S", (0.1,))  # enough for what is no moment
+        _assert_refused(node, rule_id, says, roots)
+
+
+def _assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
     found = check(BlockTarget(node), roots)
     assert [refusal.rule_id for refusal in found] == [rule_id], found
     (refusal,) = found

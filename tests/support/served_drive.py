@@ -38,4 +38,5 @@ def both(drive: ServedDrive, **options: object) -> Iterator[tuple[Host, Host]]:
 
 
 def pattern(length: int, seed: int = 1) -> bytes:
-    return bytes((at * 7 + seed) & 0xFF for at in range(length))
+    part = bytes((at * 7 + seed) & 0xFF for at in range(256))
+    return (part * (length // 256 + 1))[:length]

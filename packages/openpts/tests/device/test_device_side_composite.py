@@ -36,11 +36,22 @@ ZONE_WEIGHTS = (50, 30, 20)
 ZONE_EDGES = (0, 4 * MIB, 16 * MIB, CAPACITY)  # at 5, 20 and 100 per cent
 
 
+@pytest.fixture(scope="module")
+def traced() -> dict[tuple[int, int], TracedRun]:
+    """The runs so far: what the block layer saw is read by several tests."""
+    return {}
+
+
 @pytest.fixture(params=[(1, 16), (4, 4)], ids=["TC1 QD16", "TC4 QD4"])
 def composite(
-    request: pytest.FixtureRequest, traceable: None, attach_memory: Callable[[int], Path]
+    request: pytest.FixtureRequest, traceable: None, traced: dict[tuple[int, int], TracedRun]
 ) -> TracedRun:
-    tc, qd = request.param
+    if request.param not in traced:
+        traced[request.param] = _composite(request.getfixturevalue("attach_memory"), *request.param)
+    return traced[request.param]
+
+
+def _composite(attach_memory: Callable[[int], Path], tc: int, qd: int) -> TracedRun:
     stimulus = Stimulus(
         random_pct=100,
         block_sizes=tuple(BlockSize(size, weight) for size, weight in COMPOSITE.items()),

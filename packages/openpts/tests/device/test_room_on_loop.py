@@ -49,12 +49,12 @@ def sparse(folder: Path, size_bytes: int) -> Path:
 def test_a_loop_device_on_a_sparse_file_that_can_not_grow_is_refused(
     small: Path, attach: Callable[..., Path], tmp_path: Path
 ) -> None:
-    image = sparse(small, 256 * MIB)
+    image = sparse(small, 128 * MIB)
     device = attach(on=image)
     before = digest(image)
     ended = run_on(device, tmp_path)
     assert ended.exit_code == 3
-    assert "needs 267 MB for what" in ended.complaint
+    assert "needs 133 MB for what" in ended.complaint
     assert "free space" in ended.complaint
     assert not (tmp_path / "run").exists()
     assert digest(image) == before

@@ -17,6 +17,7 @@ from tests import ROOT
 from tests.support.openpts_process import FIGURES, ONE_ELEMENT, SHORT, openpts, start_openpts
 from tests.support.transcript import Golden
 
+ROUNDS = 2
 CLIENT = ("--class", "client")  # its 32 outstanding I/Os need a quarter of the memory and of the file
 
 
@@ -30,10 +31,7 @@ def finished(disk_path_factory: pytest.TempPathFactory) -> Path:
         "file:./x?size=128MiB",
         *CLIENT,
         *SHORT,
-        "--no-report",
-        "--out",
-        "r1",
-        "--json",
+        *("--max-rounds", str(ROUNDS), "--no-report", "--out", "r1", "--json"),
         cwd=folder,
     )
     assert ended.exit_code == 0, ended.stderr
@@ -45,7 +43,7 @@ def finished(disk_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_run_leaves_a_record(finished: Path) -> None:
     summary = json.loads((finished / "stdout.json").read_text())
     assert summary["state"] == "complete"
-    assert summary["complete_rounds"] == 5
+    assert summary["complete_rounds"] == ROUNDS
     assert len(summary["iops"]) == 56
     assert all(cell["iops"] > 0 for cell in summary["iops"])
 
@@ -88,7 +86,7 @@ def test_the_steps_ran_in_the_order_of_the_loops_without_idle(finished: Path) ->
     ]
     assert order == [
         (number, read_pct, round(kib * 1024))
-        for number in range(1, 6)
+        for number in range(1, ROUNDS + 1)
         for read_pct in (100, 95, 65, 50, 35, 5, 0)
         for kib in (1024, 128, 64, 32, 16, 8, 4, 0.5)
     ]

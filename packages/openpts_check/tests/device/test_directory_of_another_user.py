@@ -31,7 +31,7 @@ pytestmark = [
 
 OWNER = 1000
 _EXCHANGE, _HERE = 2, -100
-TIMES = 4
+TIMES = 2
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_a_scratch_file_whose_folder_is_exchanged(directory: Path, elsewhere: Pa
         os.chown(path, OWNER, OWNER, follow_symlinks=False)
     made, tries = 0, 0
     with exchanging(directory, "sub", "decoy"):
-        while tries < 100 or (not made and tries < 5000):
+        while tries < 40 or (not made and tries < 5000):
             tries += 1
             target = FileTarget(Path(os.path.realpath(directory)) / "sub" / "new", MIB)
             with suppress(OpenptsError, OSError), open_target(target, Consent(), SystemRoots()) as opened:

@@ -9,6 +9,7 @@ from click.testing import CliRunner
 from msgspec.structs import replace
 from scipy.optimize import minimize_scalar
 
+from openpts.cli.report import report
 from openpts.errors import LimitError, NoVerdictError, UsageError
 from openpts.record.health import TelemetryPoint
 from openpts.record.reader import Run, read_run
@@ -240,9 +241,11 @@ def test_the_screen(tmp_path, snapshot, monkeypatch) -> None:
 
 
 def test_the_report_repeats_the_record(tmp_path) -> None:
-    words = ("--for", "kv", "--minutes", "0.2", "--seed", "1", "--out", str(tmp_path / "run"))
-    CliRunner().invoke(check, ["sim:enterprise-tlc?capacity=16GB&scale=1", *words], standalone_mode=False)
-    ended = CliRunner().invoke(verify, [str(tmp_path / "run")], standalone_mode=False)
+    words = ("--for", "kv", "--minutes", "0.2", "--seed", "1")
+    asked("sim:enterprise-tlc?capacity=16GB&scale=1", *words, cwd=tmp_path)
+    run = str(tmp_path / "run")
+    assert CliRunner().invoke(report, [run, "--no-html", "--no-pdf"], standalone_mode=False).exception is None
+    ended = CliRunner().invoke(verify, [run], standalone_mode=False)
     assert ended.exception is None, ended.output
 
 

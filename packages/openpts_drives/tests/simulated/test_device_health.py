@@ -61,7 +61,7 @@ def test_a_drive_with_flash_tells_write_amplification_and_temperature(tmp_path: 
 
 
 def test_the_controller_is_not_busy_for_longer_than_the_run(tmp_path: Path) -> None:
-    drive = "client-qlc?capacity=1024GB&scale=12"
+    drive = "client-qlc?capacity=128GB&scale=12"
     run = read_run(run_one_point(drive, tmp_path / "run", step_s=5, max_rounds=2).folder)
     _, after = around(run)
     first, last = run.steps[0].sample, run.steps[-1].sample

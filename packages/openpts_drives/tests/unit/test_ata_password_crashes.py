@@ -127,7 +127,7 @@ def test_an_interrupted_erase_that_is_killed_while_it_cleans_up_is_made_good(tmp
             assert is_free(drive, Journal(folder)), (interrupted_at, last)
 
 
-@pytest.mark.full_matrix(most=4)
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
 def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(manners, tmp_path, roots) -> None:
     moments = _moments_of_an_erase(manners, tmp_path / "whole", roots)
@@ -193,4 +193,4 @@ class AnyHistory(RuleBasedStateMachine):
 class TestAnyHistory(AnyHistory.TestCase):
     """Not too many: each makes a machine of files."""
 
-    settings = settings(max_examples=12, stateful_step_count=10)
+    settings = settings(max_examples=8, stateful_step_count=10)

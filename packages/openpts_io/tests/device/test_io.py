@@ -216,7 +216,7 @@ def test_a_failed_io_is_named_and_what_was_measured_is_printed(scratch: Path) ->
 
 def test_errors_are_counted_where_they_are_allowed(scratch: Path) -> None:
     process = start_openpts(
-        *("io", "file:scratch", *SMALL, "--ios", "100000", "--max-errors", "10000000", "--rate", "50000"),
+        *("io", "file:scratch", *SMALL, "--ios", "20000", "--max-errors", "10000000", "--rate", "20000"),
         *("--interval", "0.1", "--json"),
         cwd=scratch.parent,
     )

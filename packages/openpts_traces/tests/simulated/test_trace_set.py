@@ -57,6 +57,12 @@ def both(folder: Path, **changes: Any) -> Run:
     return scored(folder, recipe(folder, "one", 1), recipe(folder, "two", 2), **changes)
 
 
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Both traces, which several tests read."""
+    return both(tmp_path_factory.mktemp("both"), name="first")
+
+
 _SUMS = """
 SELECT s.number, COALESCE(f.ios, o.ios), COALESCE(f.bytes, o.bytes), COALESCE(f.sum_ns, o.sum_ns),
        json_extract(r.played, '$.busy_ns')
@@ -85,8 +91,7 @@ def scores_of(passes: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return np.asarray(stats.gmean([amount_bytes / 1e6 / (busy_ns / 1e9), 1 / (sum_ns / ios / 1e9)]))
 
 
-def test_every_score_is_that_of_the_sums_in_the_record(tmp_path: Path) -> None:
-    run = both(tmp_path)
+def test_every_score_is_that_of_the_sums_in_the_record(run: Run) -> None:
     passes, figures = passes_of(run), summarize(run)
     assert len(passes) == len(figures["scores"]) == 2 * 2 * 2
     medians: dict[str, dict[str, float]] = {}
@@ -115,8 +120,8 @@ def test_every_score_is_that_of_the_sums_in_the_record(tmp_path: Path) -> None:
         assert ratios[title]["geometric_mean"] == pytest.approx(stats.gmean(list(expected.values())))
 
 
-def test_background_slows_the_foreground_down_and_counts_in_no_score(tmp_path: Path) -> None:
-    figures = summarize(both(tmp_path))
+def test_background_slows_the_foreground_down_and_counts_in_no_score(run: Run) -> None:
+    figures = summarize(run)
     by_load = {(one["trace"], one["load"]): one for one in figures["scores"]}
     for trace in ("one", "two"):
         alone, beside = (by_load[trace, load] for load in ("alone, full", "with own background, full"))
@@ -126,8 +131,7 @@ def test_background_slows_the_foreground_down_and_counts_in_no_score(tmp_path: P
             assert {name: operations[name]["ios"] for name in FOREGROUND} == FOREGROUND
 
 
-def test_what_is_on_the_pages(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    run = both(tmp_path)
+def test_what_is_on_the_pages(run: Run, snapshot: SnapshotAssertion) -> None:
     pages = ("overall", "passes-page", "times", "fidelity", "traces-page")
     assert (
         transcript_of(build_report(run, "2026-02-03T04:05:06Z"), *(f"score-{one}" for one in pages))
@@ -145,8 +149,7 @@ def test_what_is_written_before_a_trace_is_shown_as_the_sequence_that_it_is(tmp_
     assert {row.cells[0].text for row in shown.rows} == {"SEQ 128 KiB 0/100, TC 1 / QD 32"}
 
 
-def test_the_log_has_the_scores_of_all_passes_of_a_trace(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    run = both(tmp_path)
+def test_the_log_has_the_scores_of_all_passes_of_a_trace(run: Run, snapshot: SnapshotAssertion) -> None:
     steps = run.phase(Phase.LOAD, number=3)
     apply = Apply(Phase.LOAD, 3, tuple(one.sample.step for one in steps), 8, until_alike=True)
     events = [StepFinished(one.place, one.sample) for one in steps]
@@ -229,22 +232,23 @@ def test_no_trace_finds_what_another_one_left(tmp_path: Path) -> None:
     assert scores("alone", traces[1]) == pytest.approx({"boot": first["boot"]}, rel=0.02)
 
 
-def test_equal_seeds_are_equal_to_the_bit(tmp_path: Path) -> None:
-    one, other = (both(tmp_path, name=name) for name in ("first", "second"))
-    assert summarize(one)["scores"] == summarize(other)["scores"]
+def test_equal_seeds_are_equal_to_the_bit(run: Run, tmp_path: Path) -> None:
+    assert summarize(both(tmp_path))["scores"] == summarize(run)["scores"]
 
 
-def test_a_comparison_has_geometric_means_of_ratios_and_refuses_other_traces(tmp_path: Path) -> None:
-    fast, slow = (both(tmp_path, name=f"r{rate}", ios_per_s=rate) for rate in (20_000, 10_000))
+def test_a_comparison_has_geometric_means_of_ratios_and_refuses_other_traces(
+    run: Run, tmp_path: Path
+) -> None:
+    fast, slow = run, both(tmp_path, ios_per_s=10_000)
     compared = build_comparison(compare_runs([NamedRun(fast, "fast"), NamedRun(slow, "slow")]))
     shown = compared.tables()["compare-score-1"]
     medians = [
         {
             one["trace"]: one["warm"]["median"]
-            for one in summarize(run)["scores"]
+            for one in summarize(contender)["scores"]
             if one["load"] == "alone, full"
         }
-        for run in (fast, slow)
+        for contender in (fast, slow)
     ]
     ratios = {name: medians[1][name] / medians[0][name] for name in ("one", "two")}
     assert next(column.label for column in shown.columns) == "alone, full"

@@ -218,7 +218,6 @@ def normal_stimulus(stimulus: Stimulus) -> Stimulus:
     )
 
 
-@settings(max_examples=200)
 @given(steps())
 def test_a_step_that_is_written_as_a_job_file_is_read_back_as_the_same_step(step) -> None:
     try:

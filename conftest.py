@@ -44,7 +44,15 @@ _TOGETHER = {
     **dict.fromkeys(  # the syntax trees of all modules
         (
             f"tests/repository/test_{name}.py"
-            for name in ("architecture", "budget", "docstrings", "reachable", "single_door", "visible_output")
+            for name in (
+                "architecture",
+                "budget",
+                "docstrings",
+                "english",
+                "reachable",
+                "single_door",
+                "visible_output",
+            )
         ),
         0.75,
     ),

@@ -4,7 +4,8 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from graphlib import TopologicalSorter
 from typing import Final
 
@@ -65,8 +66,7 @@ def test_only_engines_captures_the_latency_analysis_and_presets_know_the_rust_mo
 
 def test_no_module_needs_itself() -> None:
     """Modules that are loaded on demand count as well; types alone do not."""
-    modules = {module_name(path): tree for path, tree in trees()}
-    TopologicalSorter({name: _needed(tree) & modules.keys() for name, tree in modules.items()}).prepare()
+    TopologicalSorter(_needed()).prepare()
 
 
 MOST_IMPORTED: Final = 25
@@ -74,26 +74,28 @@ MOST_IMPORTED: Final = 25
 
 
 def test_no_module_of_the_core_imports_more_than_a_reader_can_hold() -> None:
-    modules = {module_name(path): tree for path, tree in trees()}
-    counts = {
-        name: len(_needed(tree) & modules.keys())
-        for name, tree in modules.items()
-        if name.startswith("openpts.")
-    }
+    counts = {name: len(needed) for name, needed in _needed().items() if name.startswith("openpts.")}
     assert {name: count for name, count in counts.items() if count > MOST_IMPORTED} == {}
 
 
-def _needed(tree: ast.Module) -> set[str]:
-    """The modules that a module imports anywhere but for its types; what is no module is left in."""
+@cache
+def _needed() -> dict[str, set[str]]:
+    """The modules that each module imports anywhere but for its types."""
+    modules = {module_name(path): of_module for path, of_module in nodes()}
+    return {name: _imported(of_module) & modules.keys() for name, of_module in modules.items()}
+
+
+def _imported(of_module: Sequence[ast.AST]) -> set[str]:
+    """What is no module is left in."""
     for_types = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in of_module
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for of in node.body
         for inner in ast.walk(of)
     }
     found = set[str]()
-    for node in ast.walk(tree):
+    for node in of_module:
         if id(node) in for_types:
             continue
         if isinstance(node, ast.ImportFrom):
@@ -230,9 +232,9 @@ def test_only_what_lists_tests_names_others_than_its_own() -> None:
     """What depends on a test is in its folder or declared there: a new test changes no other module."""
     found = [
         f"{name}:{line} {what}"
-        for name, tree in trees()
+        for name, of_module in nodes()
         if not any(name.startswith(exempt) for exempt in NAMES_TESTS)
-        for line, what in _tests_named(tree, _own_test(name))
+        for line, what in _tests_named(of_module, _own_test(name))
     ]
     assert found == []
 
@@ -248,14 +250,14 @@ def test_only_what_lists_tests_names_others_than_its_own() -> None:
     ],
 )  # fmt: skip
 def test_a_test_that_is_named_is_found(source) -> None:
-    assert list(_tests_named(ast.parse(source)))
+    assert list(_tests_named(ast.walk(ast.parse(source))))
 
 
 @pytest.mark.parametrize(
     "source", ["unit = row['iops']", "mark = {'fill': color, 'stroke': color}", "is_unit = unit == 'iops'"]
 )
 def test_a_word_that_is_something_else_too_names_no_test(source) -> None:
-    assert not list(_tests_named(ast.parse(source)))
+    assert not list(_tests_named(ast.walk(ast.parse(source))))
 
 
 def _own_test(module: str) -> str:
@@ -263,10 +265,10 @@ def _own_test(module: str) -> str:
     return own[1] if own and own[1] in PROCEDURES else ""
 
 
-def _tests_named(tree: ast.AST, own: str = "") -> Iterator[tuple[int, str]]:
+def _tests_named(parts: Iterable[ast.AST], own: str = "") -> Iterator[tuple[int, str]]:
     """Line and name of each test but its own that a module imports, or names in a literal."""
     others = set(PROCEDURES) - {own}
-    for node in ast.walk(tree):
+    for node in parts:
         match node:
             case ast.Import() | ast.ImportFrom():
                 found = _tests_imported(node) & others

@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
-from tests import ROOT
 from tests.support.command_tree import all_commands
 from tests.support.manual import PAGES
+from tests.support.syntax_trees import nodes
 
 _MOST_WORDS = 25
 _DIALECT = re.compile(
@@ -39,28 +39,21 @@ def _texts_of_help() -> Iterator[tuple[str, str]]:
             yield place, " ".join(text.replace("\b", "").split())
 
 
-def _product() -> Iterator[tuple[str, Sequence[ast.AST]]]:
-    """Every node of every module, with the module's path."""
-    for path in sorted(ROOT.glob("packages/*/**/*.py")):
-        if "tests" not in path.parts:
-            yield str(path.relative_to(ROOT)), list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-
-
-def _texts_of_errors(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+def _texts_of_errors(parts: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """What is raised, or ends a command; a value counts as a word."""
-    for node in nodes:
+    for node in parts:
         if isinstance(node, ast.Call):
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
             if name.endswith("Error") or name in {"refuse", "fail"}:
                 yield from ((node.lineno, text) for text in map(_text, node.args) if text)
 
 
-def _texts(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
+def _texts(parts: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Of reports, logs and pages: every string with a blank in it that documents nothing."""
-    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
-    parts |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    for node in nodes:
-        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in parts:
+    left_out = {id(part) for node in parts if isinstance(node, ast.JoinedStr) for part in node.values}
+    left_out |= {id(node.value) for node in parts if isinstance(node, ast.Expr)}
+    for node in parts:
+        if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in left_out:
             text = _text(node)
             if " " in text.strip() and not _NO_TEXT.search(text):
                 yield node.lineno, text
@@ -90,10 +83,10 @@ def test_help_can_be_read_aloud() -> None:
 @pytest.mark.long("parses all product modules")
 def test_errors_reports_logs_and_pages_can_be_read_aloud() -> None:
     wrong = []
-    for path, nodes in _product():
-        for line, text in _texts_of_errors(nodes):
+    for path, parts in nodes():
+        for line, text in _texts_of_errors(parts):
             wrong += _long(f"{path}:{line}", text)
-        for line, text in _texts(nodes):
+        for line, text in _texts(parts):
             wrong += [*_long(f"{path}:{line}", text, _CLAUSES), *_dialect(f"{path}:{line}", text)]
     assert wrong == []
 

@@ -5,9 +5,17 @@ import pytest
 from openpts_sim.presets import Preset, shipped_presets
 from tests.support.published_figures import figures_of, model_of
 
+LONG = {"enterprise-tlc", "sata-reduction"}
+"""Models whose figures take seconds."""
 
-@pytest.mark.full_matrix(most=1)
-@pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
+
+@pytest.mark.parametrize(
+    "preset",
+    [
+        pytest.param(preset, id=preset.name, marks=[pytest.mark.slow] if preset.name in LONG else [])
+        for preset in shipped_presets()
+    ],
+)
 def test_published_figures(preset: Preset) -> None:
     for figure in figures_of(preset):
         model = model_of(preset, figure, seed=1)

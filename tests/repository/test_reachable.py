@@ -4,12 +4,11 @@ import ast
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from functools import cache
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from tests import ROOT
-from tests.support.syntax_trees import module_name, trees
+from tests.support.syntax_trees import module_name, nodes
 
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
@@ -36,9 +35,8 @@ _IN_RUST: Final = re.compile(
 )
 
 
-@cache
-def _modules() -> Mapping[str, ast.Module]:
-    return {module_name(path): tree for path, tree in trees()}
+def _modules() -> Mapping[str, Sequence[ast.AST]]:
+    return {module_name(path): of_module for path, of_module in nodes()}
 
 
 def _entry_points() -> set[str]:
@@ -51,8 +49,8 @@ def _parts() -> set[str]:
     """The modules of a test's folder that are loaded by name: ``procedure.part("report")``."""
     return {
         str(node.args[0].value)
-        for tree in _modules().values()
-        for node in ast.walk(tree)
+        for of_module in _modules().values()
+        for node in of_module
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == "part"
@@ -60,8 +58,8 @@ def _parts() -> set[str]:
     }
 
 
-def _reached_from(module: str, tree: ast.Module, parts: set[str]) -> Iterator[str]:
-    for node in ast.walk(tree):
+def _reached_from(module: str, of_module: Sequence[ast.AST], parts: set[str]) -> Iterator[str]:
+    for node in of_module:
         match node:
             case ast.ImportFrom(module=str(source)):
                 yield from (source, *(f"{source}.{alias.name}" for alias in node.names))
@@ -104,16 +102,16 @@ def test_every_name_is_used_somewhere_but_where_it_is_defined() -> None:
             words.update(re.findall(r"\w+", file.read_text()))
     unused = [
         f"{module}.{name}"
-        for module, tree in _modules().items()
-        for name in _defined(tree)
+        for module, of_module in _modules().items()
+        for name in _defined(of_module)
         if words[name] == 1 and not name.startswith("__") and name not in _USED_ELSEWHERE
     ]
     assert "\n".join(unused) == ""
 
 
-def _defined(tree: ast.Module) -> Iterator[str]:
+def _defined(of_module: Sequence[ast.AST]) -> Iterator[str]:
     """Functions, classes, methods and constants; not fields of data, which readers outside have use for."""
-    for parent in ast.walk(tree):
+    for parent in of_module:
         for node in parent.body if isinstance(parent, ast.Module | ast.ClassDef) else ():
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():

@@ -130,9 +130,9 @@ def test_an_error_before_the_cut_is_the_drives(tmp_path: Path) -> None:
         drive = tmp_path / "drive"
         last = slice(4 * MIB - KIB, 4 * MIB)
         until(lambda: drive.exists() and any(drive.read_bytes()[last]), "the range is filled")
-        time.sleep(1.0)
+        time.sleep(0.3)
         subprocess.run(["prlimit", "--pid", str(process.pid), "--fsize=1048576:"], check=True)
-        time.sleep(1.0)
+        time.sleep(0.3)
         subprocess.run(["prlimit", "--pid", str(process.pid), "--fsize=unlimited:"], check=True)
         _, stderr = process.communicate(timeout=60)
     assert process.returncode == RunFailedError.exit_code

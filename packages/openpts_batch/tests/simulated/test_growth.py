@@ -150,7 +150,7 @@ def is_in_proportion(lines: list[int]) -> bool:
     return second <= max(FEWEST, MOST_GROWTH * first)
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize(
     "test",
     [

@@ -120,7 +120,7 @@ def limits_file(place: Path, *limits: str, false_alarm_pct: float = ALARM_PCT) -
     return path
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 def test_a_figure_of_a_run_is_one_number_everywhere(sides: Sides, tmp_path: Path) -> None:
     found = compared(sides)
     limits = limits_file(tmp_path, *(f"{sides.test}.{key} >= 0.001" for key in sides.keys))
@@ -132,7 +132,7 @@ def test_a_figure_of_a_run_is_one_number_everywhere(sides: Sides, tmp_path: Path
             assert warm == pytest.approx([rate * TP_KIB[key] * 1024 / 1e6 for rate in sides.rates], rel=1e-6)
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 def test_compare_and_gate_have_one_rule_of_difference(sides: Sides, tmp_path: Path) -> None:
     """A gate that may err a little more often than `compare`'s chance fails a limit of no change, and one
     that may a little less often does not.
@@ -181,7 +181,7 @@ def test_three_that_are_alike_do_not(sides: Sides, tmp_path: Path) -> None:
     assert answer["verdict"] == "no verdict"
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 def test_a_run_judges_itself_as_gate_and_compare_do(sides: Sides, tmp_path: Path) -> None:
     """Another run of the last drive, measured with limits."""
     file = limits_file(tmp_path, *(f"{sides.test}.{key} >= 1 x" for key in sides.keys))

@@ -1,6 +1,5 @@
 """What those who reach the port can do to the server, which is a process of its own here."""
 
-import resource
 import socket
 import subprocess
 import sys
@@ -16,6 +15,7 @@ pytest.importorskip("starlette", reason="needs openpts[web]")
 
 from starlette.testclient import TestClient
 
+from openpts_web import safety
 from openpts_web.comparing import Runs
 from openpts_web.index import Index
 from openpts_web.safety import Rules
@@ -26,10 +26,10 @@ TOKEN = "a-token-of-the-tests"
 SERVES = """
 import openpts_web.safety as safety
 safety.FORM_S, safety.SESSION_S = 1.0, 2
-safety.REQUESTS_AT_ONCE, safety._REQUESTS_PER_S = 40.0, 0.2
+safety.REQUESTS_AT_ONCE, safety._REQUESTS_PER_S = 20.0, 0.2
 import openpts_web.connections as connections
 connections.HEAD_S = float(sys.argv.pop(1))
-resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
 from openpts_web.serve import serve
 serve()
 """
@@ -97,7 +97,7 @@ def is_ended(one: socket.socket) -> bool:
 
 def test_who_sends_a_byte_now_and_then_keeps_nobody_out(tmp_path) -> None:
     """300 that never end their head; others are answered, also from the same address, and the 300 end."""
-    with served(tmp_path, head_s=3.0) as server, ExitStack() as stack:
+    with served(tmp_path, head_s=2.0) as server, ExitStack() as stack:
         slow = [stack.enter_context(server.connection()) for _ in range(300)]
         for _ in range(4):
             for one in slow:
@@ -105,7 +105,7 @@ def test_who_sends_a_byte_now_and_then_keeps_nobody_out(tmp_path) -> None:
                     one.send(b"G")
             for client in ("127.0.0.1", "127.0.0.2"):
                 assert server.get("/static/library.js", client) == 200
-            time.sleep(0.5)
+            time.sleep(0.3)
         held = [one for one in slow if not _is_at_an_end(one)]
         assert 0 < len(held) <= 64
         assert all(map(is_ended, held))
@@ -123,33 +123,25 @@ def _is_at_an_end(one: socket.socket) -> bool:
 
 
 def test_more_connections_than_descriptors_stop_nothing(tmp_path) -> None:
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if most != resource.RLIM_INFINITY and most < 2048:
-        pytest.skip("this process may not have 2,048 descriptors")
-    before = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (2048, most))
-    try:
-        with served(tmp_path) as server, ExitStack() as stack:
-            for number in range(1200):
-                one = stack.enter_context(server.connection(f"127.0.0.{1 + number % 100}"))
-                with suppress(BrokenPipeError, ConnectionResetError):
-                    one.send(b"GET / HTTP/1.1\r\n")
-            for _ in range(5):
-                assert server.get("/api/runs", "127.0.1.1") == 200
-            assert len(server.log) < 4096
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    with served(tmp_path, head_s=2.0) as server, ExitStack() as stack:
+        for number in range(400):
+            one = stack.enter_context(server.connection(f"127.0.0.{1 + number % 100}"))
+            with suppress(BrokenPipeError, ConnectionResetError):
+                one.send(b"GET / HTTP/1.1\r\n")
+        for _ in range(5):
+            assert server.get("/api/runs", "127.0.1.1") == 200
+        assert len(server.log) < 4096
 
 
 def test_a_connection_that_is_used_stays_and_one_that_is_not_ends(tmp_path) -> None:
-    with served(tmp_path, head_s=1.5) as server:
+    with served(tmp_path, head_s=1.0) as server:
         asked = HTTPConnection("127.0.0.1", server.port, timeout=20)
         asked.connect()
         kept = asked.sock
-        for _ in range(8):
+        for _ in range(5):
             asked.request("GET", "/static/library.js")
             assert asked.getresponse().read()
-            time.sleep(0.5)
+            time.sleep(0.4)
         assert asked.sock is kept
         assert kept is not None
         assert is_ended(kept)
@@ -157,12 +149,12 @@ def test_a_connection_that_is_used_stays_and_one_that_is_not_ends(tmp_path) -> N
 
 
 def test_a_client_behind_a_proxy_floods_itself_alone(tmp_path) -> None:
-    with served(tmp_path, "--proxy", "127.0.0.1") as server:
+    with served(tmp_path, "--proxy", "127.0.0.1", head_s=1.5) as server:
 
         def flood(address: str, **headers: str) -> set[int]:
             asked = HTTPConnection("127.0.0.1", server.port, timeout=20, source_address=(address, 0))
             statuses = set()
-            for _ in range(80):
+            for _ in range(25):
                 asked.request("GET", "/static/library.js", headers=headers)
                 answer = asked.getresponse()
                 answer.read()
@@ -179,7 +171,7 @@ def test_a_client_behind_a_proxy_floods_itself_alone(tmp_path) -> None:
 
 
 def test_no_text_makes_the_server_fail(tmp_path) -> None:
-    with served(tmp_path) as server:
+    with served(tmp_path, head_s=1.5) as server:
         assert server.get("/?q=%00") == 400
         assert server.get("/runs/%00") == 404
         assert server.get("/api/trends?test=a&key=%00") == 400
@@ -249,7 +241,8 @@ def test_whom_a_request_counts_for(peer, forwarded, client) -> None:
     assert Rules.of("127.0.0.1", (), None).client_of("192.0.2.1", "192.0.2.2") == "192.0.2.1"
 
 
-def test_any_byte_in_any_field_is_answered(tmp_path) -> None:
+def test_any_byte_in_any_field_is_answered(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(safety, "REQUESTS_AT_ONCE", 1000.0)
     (tmp_path / "runs").mkdir()
     index = Index([str(tmp_path / "runs")], tmp_path / "index.db")
     client = TestClient(
@@ -257,12 +250,8 @@ def test_any_byte_in_any_field_is_answered(tmp_path) -> None:
     )
     fields = "q test model serial firmware state verdict label since until sort order page key by run limit"
     for path in ("/", "/api/runs", "/api/trends", "/trends", "/gate", "/api/gate", "/compare"):
-        for byte in (0, 1, 10, 13, 27, 32, 34, 42, 127, 255):
+        for byte in (0, 10, 34, 42, 127, 255):
             query = "&".join(f"{name}=a%{byte:02x}b" for name in fields.split())
-            status = client.get(f"{path}?{query}").status_code
-            if status == 429:
-                time.sleep(0.5)
-            assert status < 500
-        for name in fields.split():
-            assert client.get(f"{path}?{name}=%01%22%27*").status_code < 500
-        time.sleep(0.5)  # a client has 50 requests a second
+            assert client.get(f"{path}?{query}").status_code in {200, 400, 404}
+        for name in fields.split() if path.startswith("/api/") else ():
+            assert client.get(f"{path}?{name}=%01%22%27*").status_code in {200, 400, 404}

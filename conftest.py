@@ -82,6 +82,11 @@ def pytest_configure(config: pytest.Config) -> None:
     # Tests start openpts hundreds of times: compiled once, each start takes two thirds of the time.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    if not hasattr(config, "workerinput"):
+        # Out of the home of the user who tests; workers share it: what one of them has drawn no other draws.
+        cache = TemporaryDirectory(prefix="openpts-tests-", ignore_cleanup_errors=True)
+        os.environ["XDG_CACHE_HOME"] = cache.name
+        config.add_cleanup(cache.cleanup)
     if config.getoption("--alone"):
         config.add_cleanup(partial(rmtree, leave_the_core_alone()))
     if config.getoption("--sample"):
@@ -203,16 +208,13 @@ def sample_of(items: Sequence[pytest.Item]) -> set[str]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _own_cache_and_state() -> Iterator[None]:
-    """What openpts keeps between runs stays out of the home and the journal of the user who tests."""
+def _own_state() -> Iterator[None]:
+    """What openpts keeps of runs stays out of the journal of the user who tests."""
     with (
         TemporaryDirectory(prefix="openpts-tests-", ignore_cleanup_errors=True) as place,
         pytest.MonkeyPatch.context() as patch,
     ):
-        for name, variable in (("cache", "XDG_CACHE_HOME"), ("state", "OPENPTS_STATE")):
-            folder = Path(place, name)
-            folder.mkdir()
-            patch.setenv(variable, str(folder))
+        patch.setenv("OPENPTS_STATE", place)
         yield
 
 

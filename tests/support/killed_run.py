@@ -13,6 +13,7 @@ from openpts.record.reader import Run, read_run
 from openpts.runner.events import Event, StepFinished
 from openpts.runner.run import run_test
 from openpts.runner.settings import RunSettings
+from openpts.units import MIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import People
 from openpts.vocabulary.purge import Consent
@@ -20,7 +21,8 @@ from tests.support.oracle_presets import write_oracle
 from tests.support.shortened_runs import SMALL
 from tests.support.subject_files import with_subject
 
-SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "thermal": 0.02}
+SCALES = {"hir": 0.01, "benchmarks": 0.01, "lifetime": 0.01, "thermal": 0.01}
+FEWER = {"powercut": {"cycles": 5, "range_bytes": 16 * MIB}}
 SAMPLED = {"tp", "thermal"}  # rounds in several cycles; readings of the log between steps
 
 
@@ -28,7 +30,9 @@ def ordered(test: str, folder: Path, target: str = SMALL) -> RunSettings:
     return RunSettings(
         target=target,
         drive_class=DriveClass.ENTERPRISE,
-        adjust=lambda conditions: at_time_scale(with_subject(conditions), SCALES.get(test, 0.004)),
+        adjust=lambda conditions: replace(
+            at_time_scale(with_subject(conditions), SCALES.get(test, 0.004)), **FEWER.get(test, {})
+        ),
         consent=Consent(),
         people=People(),
         command_line=("run", test, target),

@@ -239,9 +239,10 @@ def all_figures() -> list[Drawn]:
 
 
 @cache
-def gallery() -> Report:
-    """A report of nothing but these."""
-    pages = tuple(Page(f"page-{figure.id}", figure.title, (figure, table)) for figure, table in all_figures())
+def gallery(*names: str) -> Report:
+    """A report of nothing but these, or of those that are named."""
+    drawn = [one for one in all_figures() if not names or one[0].id in names]
+    pages = tuple(Page(f"page-{figure.id}", figure.title, (figure, table)) for figure, table in drawn)
     tints = ("platform", "dut", "setup", "test")
     groups = tuple(HeaderGroup(tint, tint, (HeaderRow("-", "-"),)) for tint in tints)
     header = Header("-", "-", "Gallery", "Gallery", "PTS-E 2.0.1", "-", "-", "-", groups)

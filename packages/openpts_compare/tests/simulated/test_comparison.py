@@ -11,7 +11,7 @@ from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
 from tests.support.transcript import Golden
 
-SHORT = ("--tests", "lat,wsat", "--time-scale", "1/120", "--no-report")
+SHORT = ("--tests", "lat,tp", "--time-scale", "1/120", "--no-report")
 
 
 @pytest.fixture(scope="module")
@@ -79,11 +79,11 @@ def test_it_is_written_as_page_print_and_data(
 
 
 def test_one_run_and_runs_without_a_test_in_common_are_refused(suites: dict[str, Path]) -> None:
-    lat, wsat = suites["tlc-1"] / "1-lat", suites["qlc"] / "2-wsat"
+    lat, tp = suites["tlc-1"] / "1-lat", suites["qlc"] / "2-tp"
     with pytest.raises(UsageError, match="cannot compare 1 run"):
         compare(str(lat))
-    with pytest.raises(UsageError, match=r"two of the names \(enterprise-tlc has lat; client-qlc has wsat\)"):
-        compare(str(lat), str(wsat))
+    with pytest.raises(UsageError, match=r"two of the names \(enterprise-tlc has lat; client-qlc has tp\)"):
+        compare(str(lat), str(tp))
 
 
 def test_a_folder_that_is_no_run_is_refused(suites: dict[str, Path], tmp_path: Path) -> None:

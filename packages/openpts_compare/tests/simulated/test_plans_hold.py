@@ -4,7 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from benches import plans
 from benches.plans import Compared, planned, taken
+from tests.support.openpts_process import openpts
+
+
+@pytest.fixture(autouse=True)
+def _commands_are_started_as_by_other_tests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans, "_openpts", lambda *words, **_limit: openpts(*words, cwd=tmp_path).stdout)
 
 
 @pytest.mark.full_matrix(most=2)

@@ -197,7 +197,7 @@ def killed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     while not (events.exists() and events.stat().st_size):
         assert process.poll() is None
         time.sleep(0.01)
-    time.sleep(random.Random(request.param).uniform(0.0, 3.0))
+    time.sleep(random.Random(request.param).uniform(0.0, 1.0))
     process.send_signal(signal.SIGKILL)
     process.wait()
     return folder

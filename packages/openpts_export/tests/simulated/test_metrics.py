@@ -37,7 +37,7 @@ def scraped() -> str:
 
 @pytest.fixture(scope="module")
 def run_and_scrapes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list[str], str]:
-    """A run, what was scraped after each 100 events and at its end; its file."""
+    """A run, what was scraped after each 20 events and at its end; its file."""
     folder = tmp_path_factory.mktemp("metrics")
     metrics = RunMetrics()
     textfile = TextfileMetrics(folder / "openpts.prom", metrics)
@@ -50,11 +50,11 @@ def run_and_scrapes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list
             metrics.on_event(event)
             textfile.renew()
             heard += 1
-            if heard % 100 == 0 or isinstance(event, RunEnded):
+            if heard % 20 == 0 or isinstance(event, RunEnded):
                 scrapes.append(scraped())
 
         assert "openpts" not in scraped()
-        finished = run_test(PROCEDURES["iops"], ordered("iops", folder / "run"), [listen])
+        finished = run_test(PROCEDURES["lat"], ordered("lat", folder / "run"), [listen])
     textfile.write()
     return read_run(finished.folder), scrapes, (folder / "openpts.prom").read_text()
 

@@ -15,7 +15,7 @@ from openpts_pages.plots.svg import DRAWINGS, DrawingPool, draw_figures, kept_dr
 from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
 
-REPORT = gallery()
+REPORT = gallery("nines", "bars", "cpu")
 SPEC = '{"mark":"point","data":{"values":[{"x":%d}]},"encoding":{"x":{"field":"x","type":"quantitative"}}}'
 
 
@@ -47,7 +47,7 @@ def test_what_processes_drew_is_not_drawn_again(drawn_anew, monkeypatch) -> None
 
 def test_figures_of_the_same_content_share_a_drawing(monkeypatch) -> None:
     figure, table = all_figures()[0]
-    first = draw_figures(gallery())[figure.id]
+    first = draw_figures(gallery(figure.id))[figure.id]
     never_drawn(monkeypatch)
     with worker_processes() as workers:
         drawn = DrawingPool(workers).plot_svg(replace(figure, id="another-id"), {table.id: table})

@@ -15,7 +15,7 @@ from openpts_pages.plots.svg import DrawingPool, draw_figures
 from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
 
-REPORT = gallery()
+REPORT = gallery("nines", "bars", "cpu")
 # Vega has threads, so that a process in which it runs (this one) is not forked
 ALONE = """
     import json, multiprocessing, os
@@ -59,7 +59,7 @@ def test_other_processes_draw_the_same(drawn_here) -> None:
     drawn = alone("""
         svg.made_drawing = drawn_elsewhere
         with worker_processes(3) as workers:
-            drawn = draw_figures(gallery(), DrawingPool(workers))
+            drawn = draw_figures(gallery("nines", "bars", "cpu"), DrawingPool(workers))
         assert not renderer.cache_info().currsize
         print(json.dumps(drawn))
     """)
@@ -104,7 +104,7 @@ def test_a_process_that_ends_leaves_its_work_to_this_one(drawn_here) -> None:
     drawn = alone("""
         svg.made_drawing = end
         with worker_processes(2) as workers:
-            print(json.dumps(draw_figures(gallery(), DrawingPool(workers))))
+            print(json.dumps(draw_figures(gallery("nines", "bars", "cpu"), DrawingPool(workers))))
     """)
     assert drawn == drawn_here
 

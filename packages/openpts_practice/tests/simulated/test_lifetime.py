@@ -34,7 +34,7 @@ def to_the_end(conditions: Conditions) -> Conditions:
 @pytest.fixture(scope="module")
 def worn(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("worn")
-    target = f"sim:{write_worn_drive(folder)}?capacity=4GB&scale=1"
+    target = f"sim:{write_worn_drive(folder)}?capacity=1GB&scale=1"
     return run_whole("lifetime", DriveClass.ENTERPRISE, folder / "run", to_the_end, target)
 
 
@@ -70,7 +70,7 @@ def test_the_rated_life_was_used_up_when_the_forecast_says(worn: Run) -> None:
 
 def test_a_handful_of_cycles_foretells_the_life_of_the_same_drive(worn: Run, tmp_path: Path) -> None:
     """From five cycles on, the life that the whole run had lies in the interval or within 1 % of it."""
-    target = f"sim:{write_worn_drive(tmp_path)}?capacity=4GB&scale=1"
+    target = f"sim:{write_worn_drive(tmp_path)}?capacity=1GB&scale=1"
     short = summarize(run_whole("lifetime", DriveClass.ENTERPRISE, tmp_path / "run", target=target))
     assert short["ended_by"] == "5 cycles, as asked for"
     early, whole = short["rated_life_used_after_cycles"], summarize(worn)["rated_life_used_after_cycles"]

@@ -182,7 +182,7 @@ def test_data_that_can_be_compressed_is_a_state_of_its_own(tmp_path: Path) -> No
         )
 
     run = run_whole(
-        "precon", DriveClass.ENTERPRISE, tmp_path / "run", varied, "sim:sata-reduction?capacity=4GB"
+        "precon", DriveClass.ENTERPRISE, tmp_path / "run", varied, "sim:sata-reduction?capacity=1GB"
     )
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
     none, full = summarize(run)["levels"]

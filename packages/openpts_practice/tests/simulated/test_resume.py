@@ -89,7 +89,8 @@ def assert_as_undisturbed(found: Run, undisturbed: Run) -> None:
 )
 def test_any_test_killed_at_any_step_ends_as_if_it_had_not_been(tmp_path: Path, test: str) -> None:
     folder, cut = tmp_path / "whole", tmp_path / "cut"
-    run_test(PROCEDURES[test], ordered(test, folder), [Killed(folder, cut, seed=test).on_event])
+    settings = ordered(test, folder, "sim:enterprise-tlc?capacity=4GB")
+    run_test(PROCEDURES[test], settings, [Killed(folder, cut, seed=test).on_event])
     before = read_run(cut)
     assert before.manifest.state is RunState.RUNNING
     after = resumed(cut)

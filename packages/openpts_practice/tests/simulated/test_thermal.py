@@ -106,7 +106,7 @@ def test_a_drive_without_a_sensor_is_not_judged(tmp_path: Path) -> None:
         "thermal",
         DriveClass.CLIENT,
         tmp_path / "run",
-        lambda c: replace(c, precondition_passes=0.1, load_ns=c.load_ns // 10),
+        lambda c: replace(c, precondition_passes=0.02, load_ns=c.load_ns // 10),
         "sim:sata-reduction",
     )
     assert summarize(run)["loads"]["cold_run"]["evidence"] == "unknown"

@@ -167,7 +167,7 @@ def test_a_demand_test_after_one_pass_measures_the_state_of_full_length(tmp_path
         def adjust(conditions: Conditions, one_pass: bool = one_pass) -> Conditions:
             assert isinstance(conditions, DemandConditions)
             short = replace(conditions, one_pass=one_pass, tcs=(32,), qds=(32,), capture=False)
-            return at_time_scale(short, 1 / 300)
+            return at_time_scale(short, 1 / 600)
 
         target = "sim:enterprise-tlc?capacity=2GB"
         run = run_whole("dirth", DriveClass.ENTERPRISE, tmp_path / str(one_pass), adjust, target)

@@ -2,6 +2,7 @@
 
 import io
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -25,11 +26,12 @@ from tests.support.made_up_run import made_up_run
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 SHORTER = Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "2.00 s per step", "caches weigh more")
+FIVE_ROUNDS = partial(Synthetic, rounds=5, steady_round=5)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    return write_synthetic_run(tmp_path_factory.mktemp("runs") / "run", Synthetic(deviations=(SHORTER,)))
+    return write_synthetic_run(tmp_path_factory.mktemp("runs") / "run", FIVE_ROUNDS(deviations=(SHORTER,)))
 
 
 def invoke(*words: str) -> str:
@@ -90,7 +92,7 @@ def test_every_requirement_comes_when_all_are_asked_for(folder) -> None:
 
 
 def test_hostile_text_of_a_record_stays_text(tmp_path) -> None:
-    hostile = str(write_synthetic_run(tmp_path / "run", Synthetic(hostile=True)))
+    hostile = str(write_synthetic_run(tmp_path / "run", FIVE_ROUNDS(hostile=True)))
     text = invoke(hostile) + invoke(hostile, "-v")
     assert "\x1b" not in text
     assert "\u202e" not in text
@@ -98,7 +100,7 @@ def test_hostile_text_of_a_record_stays_text(tmp_path) -> None:
 
 def test_the_verdict_is_first_and_then_what_deviates_in_ten_lines(tmp_path) -> None:
     rules = [replace(SHORTER, rule_id=f"PTS-IOPS-{number:02}") for number in range(1, 15)]
-    folder = write_synthetic_run(tmp_path / "run", Synthetic(deviations=tuple(rules)))
+    folder = write_synthetic_run(tmp_path / "run", FIVE_ROUNDS(deviations=tuple(rules)))
     title, verdict, *lines = invoke(str(folder)).splitlines()
     assert title.endswith("IOPS after PTS-E 2.0.1")
     assert verdict == count_line(conformance_of(read_run(folder)))
@@ -135,8 +137,8 @@ def test_a_guide_is_shown_by_itself(folder) -> None:
 def batch(tmp_path) -> Path:
     """Two runs, of which the second deviates, and a drive that was refused."""
     batch = new_batch([RunRequest(run_id=name, test_words=("iops",), target=f"sim:{name}") for name in "abc"])
-    write_synthetic_run(tmp_path / "batch" / batch.entries[0].folder, Synthetic())
-    write_synthetic_run(tmp_path / "batch" / batch.entries[1].folder, Synthetic(deviations=(SHORTER,)))
+    write_synthetic_run(tmp_path / "batch" / batch.entries[0].folder, FIVE_ROUNDS())
+    write_synthetic_run(tmp_path / "batch" / batch.entries[1].folder, FIVE_ROUNDS(deviations=(SHORTER,)))
     write_batch(tmp_path / "batch", batch)
     return tmp_path / "batch"
 
@@ -156,7 +158,7 @@ def test_a_batch_is_all_of_its_runs(batch) -> None:
 def test_a_suite_is_all_of_its_runs(tmp_path) -> None:
     entries = [suite_entry("iops", f"{n}-iops", state=RunState.COMPLETE) for n in (1, 2)]
     for entry in entries:
-        write_synthetic_run(tmp_path / "suite" / entry.folder, Synthetic())
+        write_synthetic_run(tmp_path / "suite" / entry.folder, FIVE_ROUNDS())
     write_batch(tmp_path / "suite", suite_of(*entries))
     assert len(json.loads(invoke(str(tmp_path / "suite"), "--json"))["runs"]) == 2
 

@@ -38,7 +38,7 @@ def matches(verified: Result) -> bool:
 
 @pytest.fixture(scope="module")
 def run_folder(tmp_path_factory) -> Path:
-    return write_synthetic_run(tmp_path_factory.mktemp("run") / "one", Synthetic())
+    return write_synthetic_run(tmp_path_factory.mktemp("run") / "one", Synthetic(rounds=5, steady_round=5))
 
 
 @pytest.fixture

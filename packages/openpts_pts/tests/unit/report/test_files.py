@@ -1,6 +1,7 @@
 """The written files: byte-identical, self-contained, safe, and complete as text."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from openpts_pages.pdf import render_pdf
 from openpts_pages.plots.svg import draw_figures
 from openpts_pages.plots.theme import PLOT_WIDTH_PX
 from tests.support.report_cases import SLOW_BUT_FOR_A_SAMPLE
+from tests.support.stream_runs import measured, stored
 
 ONLY_MODEL = ReportOptions(html=False, pdf=False, csv=False)
 LARGEST_HTML_BYTES = 5_000_000
@@ -77,15 +79,17 @@ def pdf_text(content: bytes, tmp_path) -> str:
     ).stdout
 
 
-def test_another_process_gives_the_same_bytes(reports, tmp_path) -> None:
+def test_another_process_gives_the_same_bytes(tmp_path) -> None:
     """Counters, hash seeds and addresses of a process must not show."""
-    folder = reports.folder("steady")
+    folder = stored(tmp_path / "run", measured())  # few figures
     script = (
         "import sys, pathlib; from openpts.report.write import write_report; "
         "from openpts.report.sources import ReportSource; "
         "write_report(ReportSource.of((pathlib.Path(sys.argv[1]),)), out=pathlib.Path(sys.argv[2]))"
     )
-    subprocess.run([sys.executable, "-c", script, folder, tmp_path / "other"], check=True)
+    nothing_kept = {**os.environ, "OPENPTS_CACHE": "off"}
+    command = [sys.executable, "-c", script, folder, tmp_path / "other"]
+    subprocess.run(command, check=True, env=nothing_kept)
     write_report(ReportSource.of((folder,)), out=tmp_path / "own")
     assert all_files(tmp_path / "own") == all_files(tmp_path / "other")
 

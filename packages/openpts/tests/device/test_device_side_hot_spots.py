@@ -31,7 +31,7 @@ def _counts_by_place(drive: Path, placement: Placement, ios: int) -> NDArray[np.
 @pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("theta", [0.7, 1.0, 1.3])
 def test_ranks_follow_zipfs_law(drive: Path, theta: float) -> None:
-    counts = np.sort(_counts_by_place(drive, Zipf(theta), 100_000))[::-1]
+    counts = np.sort(_counts_by_place(drive, Zipf(theta), 50_000))[::-1]
     log_ranks = np.log(np.arange(1, HOT_PLACES + 1))
     assert len(counts) == HOT_PLACES
 
@@ -51,7 +51,7 @@ def test_ranks_follow_zipfs_law(drive: Path, theta: float) -> None:
 @pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("h", [0.1, 0.2, 0.4])
 def test_the_hot_share_is_self_similar(drive: Path, h: float) -> None:
-    counts = np.sort(_counts_by_place(drive, Pareto(h), 100_000))[::-1]
+    counts = np.sort(_counts_by_place(drive, Pareto(h), 50_000))[::-1]
     gets = np.concatenate([[0], np.cumsum(counts)]) / counts.sum()
     for level in (1, 2):
         # interpolated between whole places

@@ -32,15 +32,15 @@ def _scratch(path: Path, size_bytes: int, roots: SystemRoots):
 @pytest.mark.proves("PTS-DEF-10", "PTS-PRG-01")
 @pytest.mark.parametrize("sector_bytes", [512, 4096])
 def test_a_discard_is_proven(sector_bytes: int, attach, tmp_path: Path, roots: SystemRoots) -> None:
-    node = attach("--sector-size", str(sector_bytes))
+    node = attach("--sector-size", str(sector_bytes), size_bytes=16 * MIB)
     (backing,) = tmp_path.glob("backing-*")
-    node.write_bytes(64 * MIB * b"x")
+    node.write_bytes(16 * MIB * b"x")
     with _open_drive(node, roots) as target:
         report = purge(target)
     assert report.ran
     assert (report.samples, report.changed_samples) == (64, 64)
     assert report.duration_ns > 0
-    assert node.read_bytes() == bytes(64 * MIB)
+    assert node.read_bytes() == bytes(16 * MIB)
     assert backing.stat().st_blocks * 512 < MIB
 
 

@@ -52,10 +52,10 @@ IO_URING = pytest.param(FioPath.IO_URING, marks=pytest.mark.needs("io_uring"))
 QUEUED = FioPath.LIBAIO if lacking("io_uring") else FioPath.IO_URING
 
 
-@pytest.fixture(autouse=True)
-def fio() -> None:
+@pytest.fixture(autouse=True, scope="module")
+def fio() -> FioProgram:
     try:
-        find_fio()
+        return find_fio()
     except EngineUnavailableError as error:
         pytest.skip(str(error))
 
@@ -64,7 +64,7 @@ Open = Callable[..., FioEngine]
 
 
 @pytest.fixture
-def open_engine(cleanup: ExitStack) -> Open:
+def open_engine(fio: FioProgram, cleanup: ExitStack) -> Open:
     """An engine on a file or drive, which is stopped and closed at the end."""
 
     def open_on(path: Path, flags: int = os.O_RDWR, fio_path: FioPath = QUEUED) -> FioEngine:
@@ -75,7 +75,8 @@ def open_engine(cleanup: ExitStack) -> Open:
         cleanup.callback(os.close, fd)
         kind = TargetKind.BLOCK if path.is_block_device() else TargetKind.FILE
         capacity = os.lseek(fd, 0, os.SEEK_END)
-        engine = FioEngine(fd, TargetFacts(kind, path.name, str(path), capacity, SECTOR), 7, fio_path)
+        facts = TargetFacts(kind, path.name, str(path), capacity, SECTOR)
+        engine = FioEngine(fd, facts, 7, fio_path, program=fio)
         cleanup.callback(engine.stop)
         return engine
 
@@ -135,7 +136,7 @@ def test_a_sample_agrees_with_itself(file: Path, open_engine: Open, fio_path: Fi
     assert (progress.steps_begun, progress.ios) == (2, sum(sample.ios for sample in samples))
 
 
-@pytest.mark.full_matrix(most=3)
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("tc", [1, 3])
 @pytest.mark.parametrize("size", [4096, 128 * KIB, MIB])
 def test_one_pass_of_all_threads_writes_every_byte_of_its_range_and_no_other(
@@ -190,8 +191,9 @@ def blocks(content: bytes) -> list[bytes]:
 
 
 def test_zeros_stay_zeros_beside_reads(file: Path, open_engine: Open) -> None:
-    kinds = Counter(written(file, open_engine(file), ZeroData(), read=1))
-    assert set(kinds) == {0, UNTOUCHED[0]}
+    content = written(file, open_engine(file), ZeroData(), read=1)
+    kinds = {byte: content.count(byte) for byte in (0, UNTOUCHED[0])}
+    assert sum(kinds.values()) == CAPACITY
     # 8192 writes to 4096 places leave e^-2 of them out
     assert kinds[0] == pytest.approx((1 - np.exp(-2)) * CAPACITY, rel=0.05)
 
@@ -211,14 +213,15 @@ def test_every_write_has_data_of_its_own(file: Path, open_engine: Open) -> None:
     content = file.read_bytes()
     sectors = [content[at : at + SECTOR] for at in range(0, CAPACITY, SECTOR)]
     assert len(set(sectors)) == len(sectors)
-    assert len(zlib.compress(content)) > 0.99 * CAPACITY
+    part = content[: CAPACITY // 8]
+    assert len(zlib.compress(part)) > 0.99 * len(part)
 
 
 @pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize(("entropy_pct", "duplicate_pct"), [(25, 0), (70, 0), (100, 30), (50, 60)])
 def test_reducible_data(file: Path, open_engine: Open, entropy_pct: int, duplicate_pct: int) -> None:
     found = blocks(written(file, open_engine(file), ReducibleData(entropy_pct, duplicate_pct)))
-    sizes = [len(zlib.compress(block, 9)) / 4096 for block in found]
+    sizes = [len(zlib.compress(block, 9)) / 4096 for block in found[::4]]
     assert np.mean(sizes) == pytest.approx(entropy_pct / 100, abs=0.03)
     duplicates = len(found) - len(set(found))
     assert stats.binomtest(duplicates, len(found), duplicate_pct / 100 or 1e-9).pvalue > UNLIKELY
@@ -278,6 +281,7 @@ def test_a_stop_before_fio_is_up_leaves_an_empty_interrupted_step(file: Path, op
         engine.poll(5)
 
 
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("fio_path", [IO_URING, FioPath.PSYNC])
 def test_short_transfers_are_a_failure(file: Path, open_engine: Open, fio_path: FioPath) -> None:
     engine = open_engine(file, fio_path=fio_path)
@@ -348,6 +352,7 @@ class TestFromTheDevicesSide:
         assert shares == pytest.approx({size: float(part) for size, part in parts.items()}, abs=2.5)
         assert (run.starts + run.lengths).max() <= CAPACITY
 
+    @pytest.mark.full_matrix(most=1)
     @pytest.mark.parametrize(("theta", "tolerance"), [(0.9, 0.1), (1.2, 0.1)])
     def test_zipf_places_are_as_hot_as_it_says(
         self, claimed: Claimed, theta: float, tolerance: float

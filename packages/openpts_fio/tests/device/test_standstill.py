@@ -76,13 +76,6 @@ def test_a_measurement_that_stood_still_says_so(
     assert result["elapsed_seconds"] >= STOP_S
 
 
-def test_a_measurement_that_ran_through_has_no_mark(tmp_path: Path) -> None:
-    (tmp_path / "x").write_bytes(os.urandom(1 << 22))
-    with start_openpts("io", "file:x", "--seconds", "0.5", "--json", cwd=tmp_path) as process:
-        stdout, _ = process.communicate(timeout=60)
-    assert json.loads(stdout)["standstill_seconds"] == 0
-
-
 def test_a_round_that_stood_still_is_repeated(tmp_path: Path) -> None:
     """Two rounds of two short points; the first is stopped, told, entered, and carried out again."""
     arguments = (

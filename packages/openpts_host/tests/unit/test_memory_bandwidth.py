@@ -38,7 +38,7 @@ __all__ = ["server", "shelf"]
 CPUS = sorted(os.sched_getaffinity(0))
 BUFFER_BYTES = 32 * MIB
 DURATION_MS = 60
-TRIES = 4
+TRIES = 3
 MOST_TRIES = 100
 OTHER = """
 import sys

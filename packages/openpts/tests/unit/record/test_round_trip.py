@@ -42,7 +42,9 @@ from tests.support.record_parts import manifest, sample
 from tests.support.vocabulary_values import values_of
 
 # Each example is a database of its own, synced to the disk: no more of them than needed.
-WITH_A_DISK = settings(max_examples=20, phases=set(hypothesis.Phase) - {hypothesis.Phase.explain})
+WITH_A_DISK = settings(
+    max_examples=settings().max_examples // 4, phases=set(hypothesis.Phase) - {hypothesis.Phase.explain}
+)
 
 
 def kept(samples: Sequence[Sample], *, interval_histograms: bool = True) -> list[Sample]:
@@ -114,7 +116,7 @@ def test_the_conditions_of_every_test_come_back_the_same(kind, data) -> None:
     assert read_back(given_manifest) == given_manifest
 
 
-@settings(max_examples=20)
+@WITH_A_DISK
 @given(st.lists(values_of(CycleFinished), max_size=7).map(tuple), st.lists(values_of(PurgeReport)).map(tuple))
 def test_every_cycle_comes_back_the_same(cycles, purges) -> None:
     given_manifest = replace(manifest(), cycles=cycles, purges=purges)

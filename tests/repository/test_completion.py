@@ -87,10 +87,13 @@ def lines_of(folder: Path, before: Sequence[str], current: str, present: Path | 
     return ended.stdout.splitlines()
 
 
-@pytest.mark.full_matrix(most=1)
+@pytest.mark.full_matrix(most=8)
 @pytest.mark.parametrize("current", ["", "-"])
-def test_every_command_is_completed_as_by_click(current, installed, monkeypatch) -> None:
+@pytest.mark.parametrize("first", sorted({words[0] for words in TREE if words}))
+def test_every_command_is_completed_as_by_click(first, current, installed, monkeypatch) -> None:
     for words, command in TREE.items():
+        if words[:1] not in {(), (first,)}:
+            continue
         # click keeps that of another test, which had no parent to give it "-h"
         monkeypatch.setattr(command, "_help_option", None)
         if command.hidden or not (current or isinstance(command, click.Group)):

@@ -64,21 +64,28 @@ def test_help_shows_the_commands_of_the_core_and_the_test_of_the_plug_in(core) -
 def test_a_plan_a_run_that_is_stopped_its_resumption_and_its_report(core, tmp_path) -> None:
     target, run = f"file:{tmp_path / 'scratch'}?size=64MiB", tmp_path / "run"
     assert "sweeps" in openpts(core, "plan", "blocksizes", target, "--quick")
-    words = ("run", "blocksizes", target, "--quick", "--overwrite-file", "--out", str(run))
+    words = (
+        "run",
+        "blocksizes",
+        target,
+        "--time-scale",
+        "1/150",
+        "--overwrite-file",
+        "--no-report",
+        "--out",
+        str(run),
+    )
     with begun(core, "-m", "openpts", *words) as process:
         assert process.stdout is not None
         assert any("conditioning 1 done" in line for line in process.stdout)
         process.send_signal(signal.SIGINT)
         rest = process.communicate()[0]
     assert process.returncode == 130, rest
-    openpts(core, "resume", run)
-    (run / "report.json").unlink()
-    openpts(core, "report", run)
+    openpts(core, "resume", run, "--no-report")
+    figures = json.loads(openpts(core, "report", run, "--no-pdf", "--json"))
     written = json.loads((run / "report.json").read_text())
     assert [section["test"] for section in written["sections"]] == ["blocksizes"]
-    assert list(json.loads(openpts(core, "report", run, "--json"))["measures"]) == [
-        f"{size}_kib.mean" for size in (4, 16, 64, 256)
-    ]
+    assert list(figures["measures"]) == [f"{size}_kib.mean" for size in (4, 16, 64, 256)]
 
 
 def test_what_is_of_another_package_is_refused(core) -> None:

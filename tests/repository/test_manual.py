@@ -27,8 +27,8 @@ _OF_AN_EXAMPLE: Final = re.compile(r'^\+?"procedure\.(\w+)" = ', re.MULTILINE)
 _EXAMPLE: Final = ROOT / "examples" / "plugin" / "pyproject.toml"
 _FOLLOWED: Final = re.compile(r"guides|tutorial|adding-a-test|plugins")
 """Pages that tests of their own follow, at full length: test_guides, test_tour, and those of plug-ins."""
-_SECONDS: Final = re.compile(r"\b(sim|file):|openpts (re|verify|compare|gate|export|trace) ?")
-"""What takes seconds: runs in virtual time, and commands on runs and traces."""
+_SECONDS: Final = re.compile(r"\b(sim|file):|openpts (re|verify|compare|gate|export|trace|purge) ?")
+"""What takes seconds: runs in virtual time, purges, and commands on runs and traces."""
 _INLINE: Final = re.compile(r"`openpts ([a-z][^`]*)`")
 
 
@@ -95,7 +95,7 @@ def _followed() -> Iterator[Any]:
             yield pytest.param(page, id=page.stem, marks=marks)
 
 
-@pytest.mark.full_matrix(most=3)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("page", list(_followed()))
 def test_what_a_page_types_is_done(
     page: Path, tmp_path: Path, world: Path, monkeypatch: pytest.MonkeyPatch

@@ -90,6 +90,7 @@ def test_no_page_loads_anything_from_elsewhere(site) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine")
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_front_page_fits_and_its_search_on_a_disk_finds_the_page(site, width) -> None:
     with browser(width, 1000) as shown:

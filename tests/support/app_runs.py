@@ -8,8 +8,10 @@ from tests.support.openpts_process import Ended, openpts
 
 
 def run_app(place: Path | str, folder: Path, *words: str, options: tuple[str, ...] = ()) -> Ended:
-    """A run without a report, and without warm runs added."""
-    options = ("--no-report", "--until-rse", "0", *options)
+    """A run without report, with so many warm runs and no cold one, which would cost all tests their
+    page cache.
+    """
+    options = ("--no-report", "--until-rse", "0", "--cold-runs", "0", *options)
     return openpts("run", "app", str(place), "--out", str(folder / "run"), *options, "--", *words, cwd=folder)
 
 

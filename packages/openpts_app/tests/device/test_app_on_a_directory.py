@@ -74,7 +74,7 @@ def test_a_cold_run_reads_the_drive_and_a_warm_run_memory(directory: Path, tmp_p
         tmp_path /= str(others)
         tmp_path.mkdir()
         before = page_cache_emptied()
-        ended = run_app(directory, tmp_path, "sh", "-c", _READ)
+        ended = run_app(directory, tmp_path, "sh", "-c", _READ, options=("--cold-runs", "1"))
         if page_cache_emptied() == before + 1:
             break
     assert ended.exit_code == 0, ended.stderr
@@ -104,7 +104,7 @@ def test_what_is_written_directly_is_what_reaches_the_drive(directory: Path, tmp
         assert 24 * _MIB <= one.until_exit.written_bytes <= 24 * _MIB + _MIB // 4
         assert one.process_written_bytes is not None
         assert one.process_written_bytes >= 24 * _MIB
-    assert "24+0 records out" in (tmp_path / "run/output/03-warm-1.err").read_text()
+    assert "24+0 records out" in (tmp_path / "run/output/02-warm-1.err").read_text()
 
 
 def test_what_is_left_in_memory_is_written_back_and_counted(directory: Path, tmp_path: Path) -> None:
@@ -181,12 +181,12 @@ def test_the_report_has_the_median_and_the_spread_of_what_was_measured(
     script = "n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; echo value $((100 + n * n))"
     ended = openpts(
         "run", "app", str(directory), "--out", str(tmp_path / "run"), "--json", "--until-rse", "0", *figure,
-        "--warm-runs", "5", "--no-report", "--", "sh", "-c", script, cwd=tmp_path,
+        "--warm-runs", "5", "--cold-runs", "0", "--no-report", "--", "sh", "-c", script, cwd=tmp_path,
     )  # fmt: skip
     assert ended.exit_code == 0, ended.stderr
     results = ended.json
-    # the conditioning run is the first, the cold one the second
-    values = [100 + n * n for n in range(3, 8)]
+    # the conditioning run is the first
+    values = [100 + n * n for n in range(2, 7)]
     assert results["warm_figure"]["values"] == values
     assert results["warm_figure"]["median"] == statistics.median(values)
     expected_pct = 100 * statistics.stdev(values) / statistics.fmean(values) / len(values) ** 0.5
@@ -248,14 +248,13 @@ def test_a_command_that_fails_ends_the_run(
 
 
 def test_a_run_that_failed_goes_on_with_the_run_that_did(directory: Path, tmp_path: Path) -> None:
-    script = "n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; test $n -ne 4 && echo $n"
+    script = "n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; test $n -ne 3 && echo $n"
     assert run_app(directory, tmp_path, "sh", "-c", script).exit_code == RunFailedError.exit_code
     resumed = openpts("resume", str(tmp_path / "run"), "--no-report", cwd=tmp_path)
     assert resumed.exit_code == 0, resumed.stderr
     runs = read_run(tmp_path / "run").manifest.command_runs
     assert [(one.name, one.attempt, one.stands) for one in runs] == [
         ("conditioning run 1", 1, True),
-        ("cold run 1", 1, True),
         ("warm run 1", 1, True),
         ("warm run 2", 1, False),
         ("conditioning run 1", 2, True),
@@ -263,7 +262,7 @@ def test_a_run_that_failed_goes_on_with_the_run_that_did(directory: Path, tmp_pa
         ("warm run 3", 2, True),
     ]
     assert "2 preparations" in "".join(one.used for one in read_run(tmp_path / "run").ledger)
-    assert (tmp_path / "run/output/07-warm-3.out").read_text() == "7\n"
+    assert (tmp_path / "run/output/06-warm-3.out").read_text() == "6\n"
     assert openpts("report", str(tmp_path / "run"), *FIGURES, cwd=tmp_path).exit_code == 0
 
 

@@ -169,7 +169,7 @@ def test_what_a_killed_run_left_mounted_is_undone_when_asked(file: str, tmp_path
 def test_a_killed_run_is_resumed_on_a_new_file_system(file: str, tmp_path: Path) -> None:
     count = "n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n"
     script = f"{count}; test $n != 3 || kill -9 $PPID; sleep 0.2"
-    ended = run_app(file, tmp_path, "sh", "-c", script)
+    ended = run_app(file, tmp_path, "sh", "-c", script, options=("--cold-runs", "1"))
     assert ended.exit_code == -signal.SIGKILL
     resumed = openpts("resume", str(tmp_path / "run"), "--overwrite-file", "--no-report", cwd=tmp_path)
     assert resumed.exit_code == 0, resumed.stderr

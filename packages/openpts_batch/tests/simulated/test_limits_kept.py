@@ -21,7 +21,7 @@ from openpts.runner.run import FinishedRun, run_test
 from openpts.runner.settings import RunSettings
 from openpts_batch import in_turn
 from tests.support.killed_run import Killed, nth
-from tests.support.limited_runs import ALLOW, TARGET, invoke
+from tests.support.limited_runs import ALLOW, FIGURES_ALONE, TARGET, invoke
 from tests.support.transcript import Golden
 
 QUICK = ("--quick", "--no-report")
@@ -153,8 +153,9 @@ def test_a_resumed_run_ends_as_one_that_was_left_alone(
         assert len(read_manifest(run).attempts) == (1 if run == folder else 2)
 
 
-def test_a_complete_run_is_judged_again(tmp_path: Path) -> None:
+def test_a_complete_run_is_judged_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill may have come before its report and its verdict."""
+    monkeypatch.setattr("openpts.report.write.write_report", FIGURES_ALONE)
     folder = tmp_path / "run"
     words = ("--limits", limits_file(tmp_path, "lat.rnd-4k-rw0.art <= 1 ns"), "--out", folder)
     first, _ = invoke("run", "lat", TARGET, *QUICK, *words)

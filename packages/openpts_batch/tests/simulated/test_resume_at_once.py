@@ -15,7 +15,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.runner.run import run_test
 from openpts_batch import in_turn
-from tests.support.limited_runs import ALLOW, TARGET, invoke
+from tests.support.limited_runs import ALLOW, FIGURES_ALONE, TARGET, invoke
 from tests.support.openpts_process import Ended, start_openpts
 from tests.support.processes import until
 
@@ -51,8 +51,11 @@ def ended(started: Sequence[subprocess.Popen[str]]) -> list[tuple[subprocess.Pop
     return [(process, process.communicate(timeout=180)) for process in started]
 
 
-def test_a_suite_has_the_files_of_its_operator_from_its_beginning(tmp_path: Path) -> None:
+def test_a_suite_has_the_files_of_its_operator_from_its_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its runs have copies, which are missing as long as none has begun: limits would judge nothing."""
+    monkeypatch.setattr("openpts.report.write.write_report", FIGURES_ALONE)
     plan, limits = tmp_path / "plan.toml", tmp_path / "limits.toml"
     plan.write_text('tests = ["tp", "lat"]\n[tp]\nmax_rounds = 2\n')
     limits.write_text(ALLOW + 'limits = ["tp.seq-128k.write >= 1 TB/s"]')

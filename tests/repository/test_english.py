@@ -91,7 +91,14 @@ def test_errors_reports_logs_and_pages_can_be_read_aloud() -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page.stem != "style"], ids=lambda page: page.stem)
+_OF_THE_ROOT = [
+    ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY", "CHANGELOG", "ARCHITECTURE")
+]
+
+
+@pytest.mark.parametrize(
+    "page", [*_OF_THE_ROOT, *(page for page in PAGES if page.stem != "style")], ids=lambda page: page.stem
+)
 def test_a_page_of_the_manual_can_be_read_aloud(page: Path) -> None:
     """Outside of code, tables and heads. A term of a list, such as those of a glossary, is no sentence."""
     prose = _NO_PROSE.sub("\n", page.read_text(encoding="utf-8"))

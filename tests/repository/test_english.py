@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests import ROOT
 from tests.support.command_tree import all_commands
 from tests.support.manual import PAGES
 from tests.support.syntax_trees import nodes

@@ -83,9 +83,9 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     if not hasattr(config, "workerinput"):
-        # Out of the home of the user who tests; workers share it: what one of them has drawn no other draws.
+        # Workers share a cache: what one of them has drawn no other draws.
         cache = TemporaryDirectory(prefix="openpts-tests-", ignore_cleanup_errors=True)
-        os.environ["XDG_CACHE_HOME"] = cache.name
+        os.environ["CACHE_OF_TESTS"] = cache.name
         config.add_cleanup(cache.cleanup)
     if config.getoption("--alone"):
         config.add_cleanup(partial(rmtree, leave_the_core_alone()))
@@ -208,12 +208,16 @@ def sample_of(items: Sequence[pytest.Item]) -> set[str]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _own_state() -> Iterator[None]:
-    """What openpts keeps of runs stays out of the journal of the user who tests."""
+def _own_cache_and_state() -> Iterator[None]:
+    """What openpts keeps between runs stays out of the home and the journal of the user who tests.
+
+    Not earlier: compilers that tests start have what they keep in that home.
+    """
     with (
         TemporaryDirectory(prefix="openpts-tests-", ignore_cleanup_errors=True) as place,
         pytest.MonkeyPatch.context() as patch,
     ):
+        patch.setenv("XDG_CACHE_HOME", os.environ["CACHE_OF_TESTS"])
         patch.setenv("OPENPTS_STATE", place)
         yield
 

@@ -115,7 +115,7 @@ def test_processes_that_end_while_much_is_sent_to_them_are_not_waited_for() -> N
         import time
         from concurrent.futures.process import BrokenProcessPool
         def end_soon():
-            time.sleep(0.5)
+            time.sleep(0.2)
             os._exit(3)
         with worker_processes(2) as workers:
             begun = [*(workers.submit(end_soon) for _ in range(2)), workers.submit(len, bytes(1 << 22))]
@@ -130,7 +130,7 @@ def test_a_process_that_has_much_to_say_when_another_has_ended_is_not_waited_for
         import time
         from concurrent.futures.process import BrokenProcessPool
         def say_much():
-            time.sleep(1)
+            time.sleep(0.4)
             return bytes(1 << 22)
         with worker_processes(2) as workers:
             begun = [workers.submit(say_much), workers.submit(os._exit, 3)]

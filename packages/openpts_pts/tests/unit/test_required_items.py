@@ -105,6 +105,7 @@ def texts_of(report: Report) -> str:
 
 
 @pytest.mark.proves("PTS-DAT-03")
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize("name", PTS)  # some beyond the specification have data of their own
 def test_no_page_calls_other_data_random(name) -> None:
     zeros = made_up_run(name, adjust=lambda conditions: replace(conditions, data=ZeroData()))
@@ -116,6 +117,7 @@ def test_no_page_calls_other_data_random(name) -> None:
         assert words not in texts_of(report)
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize("name", PTS)
 def test_lba_segments_are_in_the_header(name) -> None:
     segments = Segments(64, 1024 * KIB)
@@ -154,6 +156,7 @@ def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group(golden) -> Non
     assert ["cut short" in row.cells[1].note for row in averages] == [False, False, True]
 
 
+@pytest.mark.full_matrix(most=8)
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name) -> None:
     conditions = made_up_run(name).manifest.conditions

@@ -22,7 +22,7 @@ from tests.support.free_ports import free_ports
 from tests.support.killed_run import ordered
 from tests.support.processes import until
 
-SLOW = 300
+SLOW = 100
 BEGUN = b"GET /metrics HTTP/1.1\r\nHost: here\r\nX-Slow: "
 
 
@@ -137,7 +137,7 @@ def test_a_run_is_answered_for_while_slow_clients_come_and_stay(tmp_path) -> Non
         found = with_listener(
             tmp_path / "run",
             metrics.on_event,
-            lambda _: scrapes.append(scraped(port)) if len(scrapes) < 50 else None,
+            lambda _: scrapes.append(scraped(port)) if len(scrapes) < 20 else None,
         )
     assert found == alone
     assert 'openpts_run_state{openpts_run_state="running"' in scrapes[-1]

@@ -41,6 +41,7 @@ def test_series_scale_and_reset_of_a_plot(tab, reports, tmp_path) -> None:
     assert tab.run("document.querySelectorAll('#iops-a1-rw0-plot .view [aria-pressed=true]').length") == 0
 
 
+@pytest.mark.slow  # keys on a histogram show theirs through the same code
 def test_the_tooltip_lists_all_series_in_the_plot_s_order_with_units(tab, reports, tmp_path) -> None:
     report = reports("steady")
     show(tab, written(report, tmp_path))
@@ -163,6 +164,7 @@ def test_axes_can_be_read_in_other_units(tab, tmp_path) -> None:
     assert not tab.run("document.querySelector('#hir [data-unit=rate]')"), "the size of its I/Os is not known"
 
 
+@pytest.mark.slow
 def test_a_row_marks_its_series_in_the_plot(tab, reports, tmp_path) -> None:
     show(tab, written(reports("steady"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")

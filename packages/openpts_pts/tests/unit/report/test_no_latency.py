@@ -52,6 +52,7 @@ def logarithmic_axes(part: RunPart) -> list[Axis]:
     return [axis for axis in axes if axis.scale == "log"]
 
 
+@pytest.mark.full_matrix(most=8)
 @pytest.mark.parametrize("test", PROCEDURES)
 def test_every_test_has_its_report(test) -> None:
     for axis in logarithmic_axes(part_of(without_latency(made_up_run(test)), DATE)):

@@ -103,7 +103,7 @@ def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
         f"run-end={removed}",
         "0s=sleep 60",
         "0.1s=yes",
-        limit_s=1.0,
+        limit_s=0.5,
     )
     began_s = time.monotonic()
     folder = run_test(PROCEDURES["tp"], settings, []).folder
@@ -113,7 +113,7 @@ def test_other_failures_are_in_record_and_report(tmp_path: Path) -> None:
     ended = {(hook.moment, hook.command): hook.how_it_ended for hook in run.manifest.hooks}
     assert ended[HookPoint.CYCLE_END, "false"] == "exit code 1"
     assert ended[HookPoint.RUN_END, str(removed)] == "can't be started: No such file or directory"
-    assert ended[HookPoint.TIME, "sleep 60"] == "killed at its time limit of 1.00 s"
+    assert ended[HookPoint.TIME, "sleep 60"] == "killed at its time limit of 0.50 s"
     table = tables(run_conditions_page(run))["run-conditions-hooks"]
     assert len(rows(table)) == len(run.manifest.hooks)
 

@@ -259,7 +259,7 @@ def test_the_words_of_the_command_line(tmp_path: Path, golden: Golden) -> None:
     (tmp_path / "two.fio").write_text(
         "[a]\nrw=randread\nbs=${BS}\nruntime=2\ntime_based\n[b]\nrw=randwrite\n"
     )
-    words = ("--precondition-passes", "0.1", "--max-rounds", "5", "--no-report", "--out", "run")
+    words = ("--precondition-passes", "0.1", "--max-rounds", "1", "--no-report", "--out", "run")
     ended = openpts(tmp_path, "run", "workload", "two.fio", "sim:mlc?capacity=1GB", *words, BS="8k")
     assert (ended.exit_code, ended.stderr) == (0, "")
     conditions: Any = read_run(tmp_path / "run").manifest.conditions

@@ -33,7 +33,7 @@ PERIOD_S = 0.2
 BURN = """
 import os, time
 os.sched_setaffinity(0, {0})
-end = time.monotonic() + 2
+end = time.monotonic() + 1.5
 while time.monotonic() < end: pass
 """
 

@@ -174,6 +174,7 @@ def test_a_file_that_is_mapped(alias: Path, image: Path, attach, cleanup: ExitSt
     _assert_file_refused(image, "open", f"{image} is mapped by process {pid} (python", roots)
 
 
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("flags", [os.O_RDWR, os.O_RDONLY])
 def test_an_empty_image_that_another_process_has_open(
     flags: int, alias: Path, image: Path, cleanup: ExitStack, roots: SystemRoots
@@ -322,6 +323,8 @@ def test_a_swap_file_of_another_mount_namespace(
     assert_refused(attach(on=image), "backing", "is in use as swap space", roots)
 
 
+# by one of the names: that each of them leads to the file is proven by the tests above
+@pytest.mark.full_matrix(most=1)
 def test_the_image_of_a_virtual_machine(
     alias: Path, image: Path, attach, cleanup: ExitStack, roots: SystemRoots
 ) -> None:

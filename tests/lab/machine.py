@@ -22,16 +22,24 @@ SHORT: Final = "--step-seconds 0.1 --max-rounds 1 --precondition-passes 0.5 --no
 ONE_ELEMENT: Final = "--read-pcts 0 --block-sizes 4KiB --tracking 'RND 4KiB RW0'"
 """Of a round, not 56: each takes seconds on an emulated processor."""
 
+QUICK: Final = ("--cpus", "1", "--append", "norandmaps")
+"""For a machine that needs one processor: two emulated ones spend half of their time on each other. Programs
+at the same addresses are translated once.
+"""
+
 OPENPTS: Final = shlex.join(COMMAND)
 TESTBENCH: Final = shlex.join(SERVE)
+_LOADED: Final = "import openpts.cli.run_settings, openpts_compare.limits.page"  # with most that a run needs
 FORKED: Final = f"""
 mkfifo /tmp/orders /tmp/ended
-(cd {ROOT} && exec {sys.executable} -c 'from tests.support.forks import serve; serve()' \
+(cd {ROOT} && exec {sys.executable} -c '{_LOADED}; from tests.support.forks import serve; serve()' \
   <>/tmp/orders >/tmp/ended) &
+forks=$!
 exec 8>/tmp/orders 9</tmp/ended
 openpts() {{
+  read -r shell rest </proc/self/stat  # another than $$ where this goes on beside the script
   words=; for word; do words="$words${{words:+, }}\\"$word\\""; done
-  streams="\\"/proc/$$/fd/1\\", \\"/proc/$$/fd/2\\""
+  streams="\\"/proc/$shell/fd/1\\", \\"/proc/$shell/fd/2\\""
   order="\\"arguments\\": [$words], \\"cwd\\": \\"$PWD\\", \\"streams\\": [$streams]"
   echo "{{$order, \\"input\\": \\"${{input:-/dev/null}}\\"}}" >&8
   read -r code <&9; return $code

@@ -12,7 +12,7 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from tests.lab.machine import FORKED, ONE_ELEMENT, SHORT, TESTBENCH, complaints, in_lab, needs_lab
+from tests.lab.machine import FORKED, ONE_ELEMENT, QUICK, SHORT, TESTBENCH, complaints, in_lab, needs_lab
 
 pytestmark = needs_lab
 
@@ -42,6 +42,7 @@ def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     purge = "openpts purge --confirm-serial"
     ended = in_lab(
         folder,
+        *QUICK,
         timeout_s=900,
         script=f"""
         exec 2> {folder}/errors.log

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from tests.lab.machine import FORKED, ONE_ELEMENT, OPENPTS, in_lab, needs_lab
+from tests.lab.machine import FORKED, ONE_ELEMENT, QUICK, in_lab, needs_lab
 
 pytestmark = needs_lab
 
@@ -44,6 +44,7 @@ disk() { for d in /sys/block/sd*; do
 def test_a_killed_run_is_healed_by_the_next_one(serials: tuple[str, ...], tmp_path: Path) -> None:
     ended = in_lab(
         tmp_path,
+        *QUICK,
         *("--nvme", "64M", "--sata", "64M", "--scsi", "64M"),
         script=f"""{SHELL}
         export OPENPTS_STATE={tmp_path}/state
@@ -54,11 +55,10 @@ def test_a_killed_run_is_healed_by_the_next_one(serials: tuple[str, ...], tmp_pa
           case $serial in *NVME*) node=/dev/nvme0n1; name=nvme0n1 ;; esac
           named="$node --confirm-serial $serial"
           is_on $name $node || exit 10
-          {OPENPTS} run iops $named {LONG} --out killed-$serial > killed-$serial.log 2>&1 &
-          openpts=$!
+          openpts run iops $named {LONG} --out killed-$serial > killed-$serial.log 2>&1 & killed=$!
           until_true grep -q 'WIPC done' killed-$serial.log
           off $name $node || exit 11
-          kill -9 $openpts; wait $openpts
+          kill -9 $(cat /proc/$forks/task/$forks/children); wait $killed
           off $name $node || exit 12
           [ $(ls state/journal | wc -l) = 1 ] || exit 13
           case $serial in

@@ -5,6 +5,7 @@ machine must say with LAB=1 that it is a virtual one whose drives may be overwri
 """
 
 import os
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,9 @@ from openpts_drives.listing import ListedDevice, list_device
 SERIALS = {"NVMe": "LABNVME0000", "SATA": "LABSATA0000", "SAS": "LABSCSI0000"}
 
 
-def _drive(interface: str, roots: SystemRoots) -> ListedDevice:
+@cache
+def _drive(interface: str) -> ListedDevice:
+    roots = SystemRoots()
     serial = SERIALS[interface]
     if os.environ.get("LAB") != "1":
         pytest.skip(f"needs a virtual machine (LAB=1) with a drive of serial number {serial}")
@@ -44,8 +47,8 @@ def _drive(interface: str, roots: SystemRoots) -> ListedDevice:
     scope="module",
 )
 def drive(request: pytest.FixtureRequest) -> ListedDevice:
-    """One drive of each interface that is there, as it was listed before the first test of it."""
-    return _drive(request.param, SystemRoots())
+    """One drive of each interface that is there, as it was listed before any test of it."""
+    return _drive(request.param)
 
 
 def _open(drive: ListedDevice, roots: SystemRoots, serial: str | None = None):
@@ -80,7 +83,7 @@ def test_it_is_described(drive: ListedDevice, roots: SystemRoots) -> None:
 
 
 def test_the_version_and_features_of_nvme_come_from_the_controller(roots: SystemRoots) -> None:
-    with _open(_drive("NVMe", roots), roots) as target:
+    with _open(_drive("NVMe"), roots) as target:
         facts = dut_facts(target.facts, roots)
     assert str(facts["interface"].value).startswith("NVMe 1.")
     assert "Deallocate" in str(facts["features"].value)
@@ -89,27 +92,34 @@ def test_the_version_and_features_of_nvme_come_from_the_controller(roots: System
 
 @pytest.mark.parametrize(("value", "actual"), [(0, "WCD"), (1, "WCE")])
 def test_the_cache_of_nvme_is_its_feature(value: int, actual: str, run, roots: SystemRoots) -> None:
-    with _open(_drive("NVMe", roots), roots) as target:
+    with _open(_drive("NVMe"), roots) as target:
         assert target.device is not None
         run("nvme", "set-feature", f"/dev/{target.device.folder.parent.name}", "-f", "6", "-v", value)
         assert read_write_cache(target, False, roots).actual == actual
 
 
-@pytest.mark.full_matrix
-@pytest.mark.parametrize("interface", ["SATA", "SAS"])
-@pytest.mark.parametrize(("text", "actual"), [("write through", "WCD"), ("write back", "WCE")])
+@pytest.mark.parametrize(
+    ("interface", "text", "actual"),
+    [
+        ("SATA", "write back", "WCE"),
+        ("SAS", "write through", "WCD"),
+        pytest.param("SATA", "write through", "WCD", marks=pytest.mark.slow),
+        pytest.param("SAS", "write back", "WCE", marks=pytest.mark.slow),
+    ],
+)
 def test_the_cache_of_scsi_is_its_mode_page(
     interface: str, text: str, actual: str, roots: SystemRoots
 ) -> None:
-    with _open(_drive(interface, roots), roots) as target:
+    with _open(_drive(interface), roots) as target:
         assert target.device is not None
         (cache_type,) = target.device.folder.glob("device/scsi_disk/*/cache_type")
         cache_type.write_text(text)
         assert read_write_cache(target, False, roots).actual == actual
 
 
-@pytest.mark.full_matrix
-@pytest.mark.parametrize(("required", "actual"), [(False, "WCD"), (True, "WCE")])
+@pytest.mark.parametrize(
+    ("required", "actual"), [(False, "WCD"), pytest.param(True, "WCE", marks=pytest.mark.slow)]
+)
 def test_the_cache_is_set_read_back_and_left_as_it_was_found(
     drive: ListedDevice, required: bool, actual: str, tmp_path: Path, roots: SystemRoots
 ) -> None:

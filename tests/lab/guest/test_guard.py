@@ -67,6 +67,12 @@ def undo(request: pytest.FixtureRequest, run) -> Iterator[Callable[..., None]]:
     run("udevadm", "settle")
 
 
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has a drive open keeps it: the guard looks twice, and does not wait for its usual time."""
+    monkeypatch.setattr("openpts.device.guard.guard._PAUSES_S", (0.1,))
+
+
 @contextmanager
 def _mounted(node: str, run) -> Iterator[None]:
     run("mount", node, "/mnt")
@@ -177,11 +183,13 @@ def test_a_loop_device_on_it(sas: Path, attach, roots: SystemRoots) -> None:
     assert_refused(loop, "backing", f"{loop} is a loop device over the drive {sas}", roots)
 
 
+@pytest.mark.usefixtures("held")
 def test_open_in_another_process(sata: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
     pid = hold(sata, os.O_RDONLY, cleanup)
     assert_refused(sata, "open", f"{sata} is open in process {pid} (python", roots)
 
 
+@pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("door", ["ng0n1", pytest.param("nvme0", marks=pytest.mark.slow)])
 def test_an_nvme_drive_open_by_another_door(
     door: str, nvme: Path, cleanup: ExitStack, roots: SystemRoots
@@ -191,6 +199,7 @@ def test_an_nvme_drive_open_by_another_door(
     assert_refused(nvme, "open", f"/dev/{name} is open in process {pid} (python", roots)
 
 
+@pytest.mark.usefixtures("held")
 def test_a_disk_open_by_its_generic_node(drive: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
     generic = sorted(BlockDevice.of_node(drive, roots).folder.glob("device/scsi_generic/*"))
     if not generic:
@@ -232,8 +241,9 @@ def test_the_other_path_to_the_same_disk_is_mounted(undo, run, mount, roots: Sys
     assert check(BlockTarget(here), roots) == ()
     run("mkfs.ext4", "-q", there)
     mount_point = mount(there)
-    assert_refused(here, "other-path", f"{there} is the same drive", roots)
-    assert_refused(here, "other-path", f"is mounted at {mount_point}", roots)
+    wwid = BlockDevice.of_node(there, roots).wwid
+    words = f"{there} is the same drive ({wwid}), and {there} is mounted at {mount_point}"
+    assert_refused(here, "other-path", words, roots)
 
 
 def test_read_only(drive: Path, run, cleanup: ExitStack, roots: SystemRoots) -> None:

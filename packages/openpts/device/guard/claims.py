@@ -223,7 +223,9 @@ def _opened(process: Path, who: str, files: frozenset[Inode], roots: SystemRoots
         yield from _claims(descriptor.path, f"is open in {who}", files, roots)
 
 
-_Listed = tuple[bytes, bytes, bytes]
+# ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH, numbers but the inode's in hexadecimal
+_LISTED: Final = re.compile(rb"^(\S+) +\S+ +\S+ +(\S+) +(\d+) *(.*)$", re.MULTILINE)
+_Listed = tuple[bytes, ...]
 """Device, inode and path of a mapped file, as the kernel's list has them."""
 
 
@@ -235,11 +237,9 @@ def _mapped(
     The list knows a file system by the number of its super block, which on btrfs is not that of stat.
     """
     text, seen = f"is mapped by {who}", set()
-    # ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH, numbers but the inode's in hexadecimal
-    for line in (process / "maps").read_bytes().split(b"\n"):
-        addresses, *_, device, inode, path = (*line.split(None, 5), *6 * (b"",))[:6]
-        listed = (device, inode, path)
-        if inode in {b"", b"0"} or listed in seen or listed in unrelated:
+    for addresses, *listed_file in _LISTED.findall((process / "maps").read_bytes()):
+        device, inode, _ = listed = tuple(listed_file)
+        if inode == b"0" or listed in seen or listed in unrelated:
             continue
         seen.add(listed)
         first, end = (int(address, 16) for address in addresses.split(b"-"))
@@ -292,7 +292,7 @@ def _of_node(
             yield Claim(ClaimKind.OPEN, text, name=kernel_name(leads_to, roots))
     elif stat.S_ISBLK(status.mode):
         yield Claim(ClaimKind.OPEN, text, number=status.number)
-    elif stat.S_ISCHR(status.mode):
+    elif stat.S_ISCHR(status.mode) and not status.number.startswith("1:"):  # that of memory, as /dev/null
         for drive in drives_behind(roots.sys / "dev/char" / status.number):
             yield Claim(ClaimKind.OPEN, text, name=drive, node=printable(leads_to))
     elif status.inode in files:

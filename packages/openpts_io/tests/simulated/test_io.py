@@ -121,8 +121,8 @@ def test_a_run_from_the_command_line(tmp_path: Path) -> None:
 def test_a_drive_that_is_worn_in_is_in_the_steady_state_of_a_long_run(tmp_path: Path) -> None:
     def iops(state: str, fills: str) -> float:
         ended = openpts(
-            *("io", f"sim:theory?capacity=512MiB&state={state}", "--mix", "0/100", "--bs", "4k", "--qd", "64"),
-            *("--fills", fills, "--seed", "2", "--json"),
+            *("io", f"sim:theory?capacity=512MiB&state={state}", "--mix", "0/100", "--bs", "4k"),
+            *("--qd", "64", "--fills", fills, "--seed", "2", "--json"),
             cwd=tmp_path,
         )
         assert ended.exit_code == 0, ended.stderr

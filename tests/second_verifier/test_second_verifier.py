@@ -67,7 +67,7 @@ def test_each_fault_has_its_place(tmp_path: Path) -> None:
         assert copy.read_bytes() != original.read_bytes()
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("test", TESTS)

@@ -301,7 +301,10 @@ def moment(clock_ns: int) -> str:
 def runs(tmp_path_factory) -> dict[str, Run]:
     folder = tmp_path_factory.mktemp("whole")
     scales = {"lat": 0.004, "qos": 0.001, "trim": 0.001}
-    return {test: shortened_run(test, folder / test, scale=scale) for test, scale in scales.items()}
+    small = "sim:enterprise-tlc?capacity=2GB"
+    return {
+        test: shortened_run(test, folder / test, target=small, scale=scale) for test, scale in scales.items()
+    }
 
 
 def edited(run: Run, folder: Path, statements: tuple[str, ...]) -> Path:

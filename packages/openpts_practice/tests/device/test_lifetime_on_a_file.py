@@ -2,6 +2,7 @@
 
 import os
 import struct
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,12 +45,13 @@ def test_data_that_changed_ends_it_and_is_the_result(tmp_path: Path) -> None:
     ) as process:
         # not earlier: a file that another process has open is refused
         while process.poll() is None and not (path.exists() and path.stat().st_size == SIZE_BYTES):
-            pass
+            time.sleep(0.001)
         target = os.open(path, os.O_RDWR)
         while process.poll() is None:
             os.pwrite(target, b"\xff" * SECTOR_BYTES, 1000 * SECTOR_BYTES)
             with suppress(OSError):  # the kernel's, where a direct write of the run met our dirty page
                 os.fsync(target)
+            time.sleep(0.002)
         os.close(target)
         _, complaints = process.communicate()
     assert process.returncode == 0, complaints

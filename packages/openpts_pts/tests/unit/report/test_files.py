@@ -231,7 +231,7 @@ def test_every_file_of_a_report_is_written_by_the_one_door(reports, tmp_path, mo
     monkeypatch.setattr(
         write, "write_outputs", lambda _folder, contents, *_, **_more: handed.extend(contents)
     )
-    write_report(ReportSource.of((reports.folder("two rounds"),)), out=tmp_path)
+    write_report(ReportSource.of((reports.folder("nothing"),)), out=tmp_path)
     assert {Path(name).suffix for name in handed} == {".json", ".html", ".pdf", ".csv", ".SHA256SUMS"}
     assert all_files(tmp_path) == {}
 

@@ -17,7 +17,7 @@ from openpts_pages.plots.worker_processes import worker_processes
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-11-21T08:00:00Z"
-CASES = ("steady", "failed", "hostile", "simulated", "nothing")
+CASES = ("failed", "hostile", "nothing")
 # in a process of its own: this one may have threads, and is not forked then
 READ = """
     import os, sys, msgspec

@@ -6,7 +6,6 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
-import jinja2
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -25,7 +24,7 @@ from openpts.run_folder_files import write_files
 from openpts.units import format_count
 from openpts.vocabulary.facts import fact_of
 from openpts.vocabulary.verdict import SteadyState
-from openpts_pages.html import TEMPLATES
+from openpts_pages.html import template
 from openpts_pages.measure import Measured
 
 
@@ -52,15 +51,8 @@ def write_batch_index(folder: Path, batch: Batch) -> Path:
     """Write index.html beside batch.json, from the records in the folder. Raises RecordError."""
     batch = in_visible_lines(batch, Batch)
     mark, rows = _common_mark([_row(folder, entry, batch) for entry in batch.entries])
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(TEMPLATES),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     of_kind = _of_drives(batch, rows) if batch.suite is None else _of_suite(batch, batch.suite, rows)
-    page = environment.get_template("batch.html.j2").render(
+    page = template("batch.html.j2").render(
         mark=mark,
         rows=rows,
         started_at=batch.started_at,

@@ -64,7 +64,9 @@ def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, drive_class: Driv
 @pytest.mark.proves("PTS-WSAT-11", "PTS-WSAT-33")
 def test_the_written_report_has_the_five_nines_of_the_minutes(tmp_path: Path) -> None:
     """At this scale 200,000 IOPS leave some 180,000 recorded response times a minute."""
-    run = run_whole("wsat", DriveClass.ENTERPRISE, tmp_path / "run", adjusted(drive_fills=0.3, histogram_ns=60 * NS_PER_S))
+    run = run_whole(
+        "wsat", DriveClass.ENTERPRISE, tmp_path / "run", adjusted(drive_fills=0.3, histogram_ns=60 * NS_PER_S)
+    )
     source = ReportSource.of((run.folder,))
     written = write_report(source, options=ReportOptions(html=False, pdf=False, csv=False))
     model = msgspec.json.decode(written.json.read_bytes(), type=Report)

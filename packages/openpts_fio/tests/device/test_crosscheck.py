@@ -20,7 +20,7 @@ SHORT = ("--seconds", "0.2", "--ramp", "0", "--repeats", "2")
 FIGURES = ("iops", "mean_latency_ns")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def fio() -> None:
     try:
         find_fio()

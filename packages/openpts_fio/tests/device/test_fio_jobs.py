@@ -73,7 +73,7 @@ size=25%
 """
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def fio() -> str:
     try:
         return find_fio().path

@@ -37,7 +37,7 @@ CAPACITY = 64 * MIB
 QUARTERS = [ActiveRange(25 * quarter, 25 * quarter + 24.999) for quarter in range(4)]
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def fio() -> None:
     try:
         find_fio()

@@ -17,7 +17,7 @@ from tests.support.interval_samples import interval_of
 from tests.support.record_parts import manifest, round_place, sample
 from tests.support.vocabulary_values import FLOATS, INTEGERS, TEXTS, values_of
 
-WITH_A_DISK = settings(max_examples=25)
+WITH_A_DISK = settings(max_examples=settings().max_examples // 4)
 READINGS = st.builds(HealthReading, TEXTS, st.dictionaries(TEXTS, FLOATS, max_size=4))
 
 

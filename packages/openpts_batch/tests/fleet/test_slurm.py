@@ -205,18 +205,12 @@ def test_without_an_answer_of_slurm_nothing_is_claimed_to_be_known(cluster: Clus
 
 @pytest.mark.long("Slurm looks for jobs every few seconds")
 def test_a_run_from_submission_to_its_folder_here(cluster: Cluster, tmp_path: Path) -> None:
-    """Nothing is taken from a host that measures, and what is here needs no host any more."""
+    """What is here needs no host any more."""
     host, out = cluster.hosts["h1"], tmp_path / "results"
     run = submit(cluster, host, "s00", *SHORT)
     # each look of openpts is a start of Python
     until(lambda: is_over(host.folder / "runs" / run["run_id"]), "its record is complete")
     observed(cluster, run["run_id"], "complete")
-    other = submit(cluster, host, "s01", *LONG)
-    run_of(host)
-    refused = cluster.openpts("fleet", "fetch", run["run_id"], "--out", out)
-    assert (refused.returncode, refused.stdout) == (15, "")
-    assert "host h1, with run" in refused.stderr
-    fleet(cluster, "cancel", other["run_id"])
     [fetched] = fleet(cluster, "fetch", run["run_id"], "--out", out)
     assert (fetched["run_id"], fetched["is_new"]) == (run["run_id"], True)
     there = host.folder / "runs" / run["run_id"]
@@ -228,3 +222,18 @@ def test_a_run_from_submission_to_its_folder_here(cluster: Cluster, tmp_path: Pa
     assert read_manifest(out / run["run_id"]).state is RunState.COMPLETE
     [again] = fleet(cluster, "fetch", run["run_id"], "--out", out)
     assert again == fetched | {"is_new": False}
+
+
+@pytest.mark.slow
+@pytest.mark.long("Slurm looks for jobs every few seconds")
+def test_nothing_is_taken_from_a_host_that_measures(cluster: Cluster, tmp_path: Path) -> None:
+    host = cluster.hosts["h1"]
+    run = submit(cluster, host, "s00", *SHORT)
+    until(lambda: is_over(host.folder / "runs" / run["run_id"]), "its record is complete")
+    observed(cluster, run["run_id"], "complete")
+    other = submit(cluster, host, "s01", *LONG)
+    run_of(host)
+    refused = cluster.openpts("fleet", "fetch", run["run_id"], "--out", tmp_path / "results")
+    assert (refused.returncode, refused.stdout) == (15, "")
+    assert "host h1, with run" in refused.stderr
+    fleet(cluster, "cancel", other["run_id"])

@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.library_runs import QLC, TLC, copied_run, made_run
+from tests.support.limited_runs import invoke
 from tests.support.synthetic_run import HOSTILE
 
 pytest.importorskip("starlette", reason="needs openpts[web]")
@@ -22,9 +23,9 @@ LOTS = ((1, "A", "1.0"), (2, "A", "1.0"), (3, "A", "1.0"), (4, "B", "1.1"), (5, 
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tests on two drives, six copies in two lots, and one whose texts are hostile."""
     place = tmp_path_factory.mktemp("library") / "runs"
-    first = made_run(
-        place / "tlc-1", "lat", "sim:enterprise-tlc?capacity=4GB", "--seed", 1, "--label", "lot=A"
-    )
+    first = made_run(place / "tlc-1", "lat", TLC, "--seed", 1, "--label", "lot=A", "--no-report")
+    assert invoke("report", first, "--no-pdf")[0] is None
+    (first / "report.pdf").write_bytes(b"%PDF-1.7, as far as a server looks at it")
     same = [
         first,
         *(made_run(place / f"tlc-{seed}", "lat", TLC, "--seed", seed, "--no-report") for seed in (2, 3)),

@@ -248,12 +248,13 @@ def pipe(read: Callable[[int], None]) -> Iterator[LastingOutput]:
 
 
 @pytest.mark.parametrize("lines_of_an_event", [1, EVENTS])
-def test_a_slow_reader_gets_every_line(lines_of_an_event) -> None:
-    """Also where they are all of one event, as verdicts at the end are."""
+def test_a_slow_reader_gets_every_line(lines_of_an_event, monkeypatch) -> None:
+    """Also where they are all of one event, as verdicts at the end are: it has more time than others."""
+    monkeypatch.setattr("openpts.cli.folder_events._PATIENCE_S", 0.3)
     taken = []
 
     def read(source: int) -> None:
-        time.sleep(2.5)
+        time.sleep(0.6)
         while data := os.read(source, 4096):
             taken.append(len(data))
             time.sleep(0.001)
@@ -277,7 +278,7 @@ def test_what_works_on_is_waited_for(capsys) -> None:
         done.append(end_s)
 
     with background_listener(nullcontext(compute), name="--events X", patience_s=0.2) as on_event:
-        on_event(time.monotonic() + 1.5)
+        on_event(time.monotonic() + 0.6)
     assert len(done) == 1
     assert capsys.readouterr().err == ""
 

@@ -43,7 +43,7 @@ size=25%
 @pytest.mark.parametrize("preset", ["enterprise-tlc", pytest.param("client-qlc", marks=pytest.mark.slow)])
 def test_the_whole_pass_on_4_tb_takes_less_than_8_hours(tmp_path: Path, preset: str) -> None:
     (tmp_path / "space.fio").write_text(JOB)
-    drive = f"sim:{preset}?capacity={CAPACITY_TB}TB&scale=4096&seed=1"
+    drive = f"sim:{preset}?capacity={CAPACITY_TB}TB&scale=1024&seed=1"
     done = CliRunner().invoke(cli, ["io", drive, "--fio", str(tmp_path / "space.fio"), "--json"])
     assert done.exit_code == 0, done.output
     steps = json.loads(done.stdout)["steps"]

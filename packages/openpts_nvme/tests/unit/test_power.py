@@ -73,7 +73,7 @@ def test_a_server_s_stream_has_the_energy_of_the_waveform(power) -> None:
 
 
 def test_a_module_s_own_stream_has_energy_and_peak() -> None:
-    watts = sine_with_peak(50_000, 20_011)
+    watts = sine_with_peak(20_000, 8_011)
     with quarch_module([stripe_of(one) for one in watts]) as port:
         source = QuarchSource("127.0.0.1", port, averaging="0")
         found: PowerWindows | None = None

@@ -250,7 +250,7 @@ def pipe(read: Callable[[int], None]) -> Iterator[LastingOutput]:
 @pytest.mark.parametrize("lines_of_an_event", [1, EVENTS])
 def test_a_slow_reader_gets_every_line(lines_of_an_event, monkeypatch) -> None:
     """Also where they are all of one event, as verdicts at the end are: it has more time than others."""
-    monkeypatch.setattr("openpts.cli.folder_events._PATIENCE_S", 0.3)
+    monkeypatch.setattr("openpts.cli.folder_events._PATIENCE_S", 0.2)
     taken = []
 
     def read(source: int) -> None:

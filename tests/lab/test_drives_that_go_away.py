@@ -11,7 +11,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.vocabulary.sample import StepState
 from tests.lab.drive_faults import NVME, Left, left_by
-from tests.lab.machine import OPENPTS, TESTBENCH, needs_lab
+from tests.lab.machine import OPENPTS, QUICK, TESTBENCH, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
 
@@ -131,6 +131,7 @@ def test_a_run_whose_drive_is_pulled_and_back_at_once_ends_and_is_resumed_on_it(
     """Nothing waits for the run: the drive gets the name that is free when it is back."""
     left_by(
         tmp_path,
+        *QUICK,
         *("--nvme", "64M"),
         script=f"""
         node_of() {{ lsblk -dno NAME,SERIAL | sed -n "s/^\\([^ ]*\\) *$1\\$/\\/dev\\/\\1/p"; }}

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.lab.machine import FORKED, ROOT, complaints, in_lab, needs_lab
+from tests.lab.machine import FORKED, QUICK, ROOT, complaints, in_lab, needs_lab
 from tests.support.level0_answers import WORDS_OF
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -39,6 +39,7 @@ def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     orders = " ".join(f"{state},{state},0,0" for state in STATES)
     ended = in_lab(
         folder,
+        *QUICK,
         timeout_s=3000,
         script=f"""
         exec 2> {folder}/errors.log

@@ -12,7 +12,7 @@ import pytest
 from openpts.errors import DataLossError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from tests.lab.machine import OPENPTS, TESTBENCH, in_lab, needs_lab
+from tests.lab.machine import OPENPTS, QUICK, TESTBENCH, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
 
@@ -59,6 +59,7 @@ def folder(disk_path_factory: pytest.TempPathFactory) -> Path:
     folder = disk_path_factory.mktemp("cuts")
     ended = in_lab(
         folder,
+        *QUICK,
         timeout_s=1200,
         script=f"""
         export PYTHONPATH={os.environ.get("PYTHONPATH", "")}

@@ -1,12 +1,15 @@
 """What openpts does to a drive shows how it behaves: delays and refusals that are planted are found."""
 
+import time
 from hashlib import sha256
+from types import SimpleNamespace
 from typing import Final
 
 import pytest
 from msgspec.structs import replace
 
 from openpts.vocabulary.drive_class import DriveClass
+from openpts_nvme.drivers.dssd import contents
 from openpts_nvme.drivers.dssd.acts import RUN
 from openpts_nvme.drivers.dssd.ask import Asker
 from openpts_nvme.drivers.dssd.driver import read_sources
@@ -84,7 +87,10 @@ def verdicts(
         ("formats", "NUSE-1", Override(identify=0, at=NUSE_AT, bytes="01")),
     ],
 )
-def test_a_planted_behavior_is_found(act, requirement, change) -> None:
+def test_a_planted_behavior_is_found(act, requirement, change, monkeypatch) -> None:
+    # for what changes contents a second of rest, or of reads, is a fifth of one
+    fast = SimpleNamespace(monotonic=lambda: 5 * time.monotonic(), sleep=lambda for_s: time.sleep(for_s / 5))
+    monkeypatch.setattr(contents, "time", fast)
     assert verdicts(act, change)[requirement] is RequirementVerdict.NOT_MET
 
 

@@ -22,7 +22,7 @@ from openpts_pages.model import Cell
 from tests.support.batches import suite_entry, suite_of
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import CASES
-from tests.support.synthetic_run import HOSTILE, write_synthetic_run
+from tests.support.synthetic_run import HOSTILE, Synthetic, write_synthetic_run
 
 COMPLETE = suite_entry("iops", "1-iops", state=RunState.COMPLETE, reports=("report.html",))
 SUITE = suite_of(command_line=("run", "all", "/dev/nvme9n1"))
@@ -75,7 +75,7 @@ def test_a_record_is_read_once_and_again_when_it_is_another(tmp_path, monkeypatc
 
     monkeypatch.setattr(batch_index, "read_for_report", counted)
     suite = replace(SUITE, entries=(COMPLETE,))
-    write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
+    write_synthetic_run(tmp_path / "1-iops", Synthetic(rounds=5, steady_round=5))
     first = page_of(tmp_path, suite).text
     assert page_of(tmp_path, replace(suite, reports=("report.html",))).links == [
         "report.html",
@@ -83,7 +83,7 @@ def test_a_record_is_read_once_and_again_when_it_is_another(tmp_path, monkeypatc
     ]
     assert len(read) == 1
     shutil.rmtree(tmp_path / "1-iops")
-    write_synthetic_run(tmp_path / "1-iops", CASES["not steady"])
+    write_synthetic_run(tmp_path / "1-iops", Synthetic(rounds=5, steady_round=None))
     assert page_of(tmp_path, suite).text != first
     assert len(read) == 2
 

@@ -152,7 +152,7 @@ def test_a_short_serial_number_changes_no_figure(reports) -> None:
 # ---- re-derivation
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("case", ["steady", "failed", "nothing", "not steady", "simulated"])
 def test_a_stored_report_is_what_its_record_says(reports, case, tmp_path) -> None:
     files = written(reports, case, tmp_path, replace(PLAIN, paper="us-letter", redact=True))

@@ -85,7 +85,15 @@ def test_mandatory_pages_have_sheets_of_their_own_in_the_order_of_the_specificat
     assert [place - places[0] for place in places] == on_sheets
 
 
-@pytest.mark.parametrize(("pages", "most_sheets"), [(10, 1), (40, 1), (80, 1), (300, 3)])
+@pytest.mark.parametrize(
+    ("pages", "most_sheets"),
+    [
+        pytest.param(10, 1, marks=pytest.mark.slow),
+        pytest.param(40, 1, marks=pytest.mark.slow),
+        (80, 1),
+        (300, 3),
+    ],
+)
 def test_contents_are_on_one_sheet_as_long_as_they_fit(tmp_path, pages, most_sheets) -> None:
     report = golden_report()
     section: Section = replace(
@@ -147,7 +155,9 @@ def test_a_long_table_repeats_its_head(tmp_path) -> None:
     assert all("Square of it" in page for page in with_rows)
 
 
-@pytest.mark.parametrize("letters", [1, 90, 100, 120, 127, 128, 5_000])
+@pytest.mark.parametrize(
+    "letters", [1, 127, 128, 5_000, *(pytest.param(n, marks=pytest.mark.slow) for n in (90, 100, 120))]
+)
 def test_a_table_of_many_columns_takes_cells_of_any_length(tmp_path, letters) -> None:
     values = [f"v{column}" for column in range(10)]
     cells = tuple(map(Cell, ["Q" * letters, *values[1:]]))

@@ -246,13 +246,13 @@ def test_three_programs_read_the_same_rows(name: str, runs: list[Run], lab: Path
 
 def test_a_run_that_is_exported_again_replaces_its_files(folders: list[Path], tmp_path: Path) -> None:
     lab = tmp_path / "lab"
-    assert export(*folders, "--parquet", lab).exit_code == 0
+    assert export(*folders[:2], "--parquet", lab).exit_code == 0
     before = {path: path.read_bytes() for path in lab.rglob("*.parquet")}
-    assert len(before) == len(columns_of_tables()) * len(folders)
+    assert len(before) == len(columns_of_tables()) * 2
     assert export(folders[1], folders[0], "--parquet", lab).exit_code == 0
     assert {path: path.read_bytes() for path in lab.rglob("*.parquet")} == before
     labels = duckdb.sql(f"SELECT run, name, value FROM '{lab}/labels/*.parquet' ORDER BY run").fetchall()
-    assert labels == sorted((read_run(one).manifest.test_id, "lot", "7") for one in folders[:4])
+    assert labels == sorted((read_run(one).manifest.test_id, "lot", "7") for one in folders[:2])
 
 
 def test_what_cannot_be_exported_is_refused_by_name(folders: list[Path], tmp_path: Path) -> None:

@@ -47,6 +47,7 @@ def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: P
     build_report(run, default_date(run))
 
 
+@pytest.mark.slow  # the drive with a cache is written whole, too
 def test_a_drive_without_a_cache_fills_at_one_rate(tmp_path: Path) -> None:
     assert load_preset("enterprise-tlc").slc_burst_share is None
     run = run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run")

@@ -32,6 +32,7 @@ def kept_of(figures: dict[str, Any]) -> dict[tuple[str, str], float]:
     return {(one["row"], one["unit"]): one["sustained_pct"] for one in figures["figures"]}
 
 
+@pytest.mark.slow  # a whole drive is written; figures and claims are those of the script below
 @pytest.mark.proves("HYP-USE-01")
 def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
     given = (DataSheetClaim("sequential_write", 2950), DataSheetClaim("random_write", 520_000))

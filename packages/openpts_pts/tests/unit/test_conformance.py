@@ -84,6 +84,7 @@ def test_a_run_as_specified_deviates_nowhere(name, drive_class) -> None:
     assert with_status(run, Status.NOT_REACHED) == set()
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize("name", TESTS)
 def test_each_status_says_by_what_and_binds_the_test_alone(name) -> None:
     found = standing(made_up_run(name))
@@ -328,6 +329,7 @@ def test_idle_recovery_stops_without_steady_state() -> None:
     assert found["PTS-GEN-09"].status is Status.NOT_REACHED
 
 
+@pytest.mark.full_matrix(most=4)
 @pytest.mark.parametrize("name", TESTS)
 def test_what_an_interrupted_run_never_reached_is_not_met(name) -> None:
     whole = made_up_run(name)

@@ -49,7 +49,7 @@ def test_figures_of_all_kinds() -> None:
     assert faults(gallery()) == []
 
 
-@pytest.mark.full_matrix(most=2)
+@pytest.mark.full_matrix(most=1)
 @pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
 def test_reports_of_all_cases(reports, case) -> None:
     report = reports(case)

@@ -104,7 +104,7 @@ def test_the_report_date_is_the_end_of_the_run_unless_given(reports, tmp_path) -
     assert report["sections"][0]["header"]["report_run_date"] == "2026-02-03 04:05 UTC"
 
 
-@pytest.mark.full_matrix(most=3)
+@pytest.mark.full_matrix(most=2)
 @pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
 def test_html_asks_for_nothing_outside_itself(reports, case) -> None:
     html = html_of(reports(case))

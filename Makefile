@@ -5,8 +5,8 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := build/demo
 SAMPLES := build/samples
-# twice the processors that are sure to be there: a quarter of its time a test waits for a disk or a clock
-JOBS   ?= 4
+# three times the processors that are sure to be there: two thirds of its time a test waits, for disks and clocks
+JOBS   ?= 6
 
 .PHONY: setup demo samples test test-anywhere test-anywhere-sample test-full test-rust test-rust-full test-python test-python-full test-build lab lab-sample loom miri fuzz uncertainty uncertainty-runs \
   fuzz-python fuzz-logs crash crash-sample lint lint-rust lint-python format ratios performance soak nines docs \

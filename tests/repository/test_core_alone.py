@@ -61,6 +61,7 @@ def test_help_shows_the_commands_of_the_core_and_the_test_of_the_plug_in(core) -
 
 @pytest.mark.on_disk
 @pytest.mark.needs("files")
+@pytest.mark.long("four starts of Python with the core alone")
 def test_a_plan_a_run_that_is_stopped_its_resumption_and_its_report(core, tmp_path) -> None:
     target, run = f"file:{tmp_path / 'scratch'}?size=64MiB", tmp_path / "run"
     assert "sweeps" in openpts(core, "plan", "blocksizes", target, "--quick")

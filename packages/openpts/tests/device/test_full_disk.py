@@ -33,6 +33,7 @@ def ext4(attach: Callable[..., Path], mount: Callable[..., Path], run: Callable[
 
 
 @pytest.mark.parametrize("kind", ["tmpfs", pytest.param("ext4", marks=pytest.mark.slow)])
+@pytest.mark.long("a run waits for room")
 def test_a_full_disk_pauses_the_run_until_there_is_room(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

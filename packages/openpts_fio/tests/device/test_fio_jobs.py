@@ -157,6 +157,7 @@ def assert_alike(
     assert found == []
 
 
+@pytest.mark.long("jobs of seconds, by openpts and by fio")
 def test_counts_and_bytes_of_each_job_are_those_of_fio(fio: str, drive: Path, tmp_path: Path) -> None:
     job = tmp_path / "job.fio"
     job.write_text(JOB)

@@ -76,6 +76,7 @@ def test_a_measurement_that_stood_still_says_so(
     assert result["elapsed_seconds"] >= STOP_S
 
 
+@pytest.mark.long("a round is stopped, and repeated")
 def test_a_round_that_stood_still_is_repeated(tmp_path: Path) -> None:
     """Two rounds of two short points; the first is stopped, told, entered, and carried out again."""
     arguments = (

@@ -142,6 +142,7 @@ def planted(found: dict[str, Any]) -> list[int]:
 
 
 @pytest.mark.parametrize("of_the_link", [3, pytest.param(0.5, marks=pytest.mark.slow)])
+@pytest.mark.long("seconds in which a link is full, and others before and after")
 def test_a_full_link_is_found_and_a_drive_that_is_slower_is_not(
     of_the_link: float,
     attach_memory: Callable[[int], Path],

@@ -21,6 +21,7 @@ def scored(folder: Path, target: str, *words: str) -> Ended:
 
 
 @pytest.mark.needs("io_uring")
+@pytest.mark.long("two traces, four loads, several passes each, in real time")
 def test_a_score_on_a_file_is_that_of_its_record(tmp_path: Path) -> None:
     ended = scored(tmp_path, f"file:./x?size={_CAPACITY // MIB}MiB")
     assert [one["load"] for one in ended.json["scores"]] == [

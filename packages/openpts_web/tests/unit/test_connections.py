@@ -95,6 +95,7 @@ def is_ended(one: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.long("300 connections that never end their head")
 def test_who_sends_a_byte_now_and_then_keeps_nobody_out(tmp_path) -> None:
     """300 that never end their head; others are answered, also from the same address, and the 300 end."""
     with served(tmp_path, head_s=2.0) as server, ExitStack() as stack:
@@ -122,6 +123,7 @@ def _is_at_an_end(one: socket.socket) -> bool:
         one.settimeout(20)
 
 
+@pytest.mark.long("400 connections")
 def test_more_connections_than_descriptors_stop_nothing(tmp_path) -> None:
     with served(tmp_path, head_s=2.0) as server, ExitStack() as stack:
         for number in range(400):

@@ -107,6 +107,7 @@ def test_a_planted_behavior_is_found(act, requirement, change, monkeypatch) -> N
         ("FWUP-11", Override(feature=0xC6, at=0, bytes="63", after=2)),
     ],
 )
+@pytest.mark.long("each commit of firmware takes longer than it may")
 def test_planted_behavior_of_firmware_is_found(requirement, change) -> None:
     assert verdicts("firmware", change, image=signed(b"2.0"))[requirement] is RequirementVerdict.NOT_MET
 

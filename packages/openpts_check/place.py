@@ -66,13 +66,13 @@ class Place(Struct, frozen=True):
 
     def size_bytes(self, requested_bytes: int, least_bytes: int) -> int:
         """The size of the file. Raises NoVerdictError where there is too little space for an answer."""
-        size_bytes = min(requested_bytes, self.room_bytes)
-        size_bytes -= size_bytes % MIB
+        size_bytes = min(requested_bytes, self.room_bytes) // MIB * MIB
         if size_bytes < least_bytes - least_bytes % MIB:
+            remedy = "name a larger one" if self.is_simulated else "free space, or name another directory"
             raise NoVerdictError(
                 f"can't say: {self.disk} has {self.space}, where a file may have "
                 f"{format_capacity(self.room_bytes)}, and it needs {format_capacity(least_bytes)}: "
-                f"{'name a larger one' if self.is_simulated else 'free space, or name another directory'}"
+                f"{remedy if self.room_bytes < least_bytes else 'use a larger --size'}"
             )
         return size_bytes
 

@@ -20,6 +20,7 @@ QUESTIONS = (
     ("check", "sim:client-qlc", "--for", "gaming"),
     ("check", "sim:client-qlc", "--for", "commit", "--heated", "10"),
     ("check", "sim:client-qlc?capacity=100MB", "--for", "stream"),
+    ("check", "sim:client-qlc", "--for", "stream", "--size", "64MiB"),
     ("check", "sim:client-qlc", "--for", "commit", "--minutes", "1441"),
     ("check", "sim:client-qlc", "--for", "commit", "--like", "50GB/day"),
     ("check", "file", *ENDURANCE),

@@ -150,6 +150,19 @@ def test_a_connection_that_is_used_stays_and_one_that_is_not_ends(tmp_path) -> N
         asked.close()
 
 
+def test_a_body_does_not_wait_for_the_client_to_acknowledge_its_head(tmp_path) -> None:
+    with served(tmp_path, head_s=2.0) as server:
+        asked = HTTPConnection("127.0.0.1", server.port, timeout=20)
+        took_s = []
+        for _ in range(10):
+            began_s = time.monotonic()
+            asked.request("GET", "/static/library.js")
+            assert asked.getresponse().read()
+            took_s.append(time.monotonic() - began_s)
+        asked.close()
+        assert min(took_s[1:]) < 0.03  # a delayed acknowledgement takes 40 ms
+
+
 def test_a_client_behind_a_proxy_floods_itself_alone(tmp_path) -> None:
     with served(tmp_path, "--proxy", "127.0.0.1", head_s=1.5) as server:
 

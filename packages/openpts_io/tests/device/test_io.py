@@ -256,7 +256,8 @@ def test_an_io_that_hangs_is_said_while_it_hangs(attach, run, mount, cleanup: Ex
 
 @pytest.mark.needs("terminals", "script")
 def test_on_a_terminal_a_line_says_where_it_stands(scratch: Path) -> None:
-    command = shlex.join([*COMMAND, "io", "file:scratch", *SHORT])
+    # seconds in which the line is drawn several times
+    command = shlex.join([*COMMAND, "io", "file:scratch", "--seconds", "1", "--interval", "0.05"])
     screen = subprocess.run(
         ["script", "--quiet", "--return", "--command", command, "/dev/null"],
         cwd=scratch.parent,

@@ -67,12 +67,6 @@ def undo(request: pytest.FixtureRequest, run) -> Iterator[Callable[..., None]]:
     run("udevadm", "settle")
 
 
-@pytest.fixture
-def held(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What has a drive open keeps it: the guard looks twice, and does not wait for its usual time."""
-    monkeypatch.setattr("openpts.device.guard.guard._PAUSES_S", (0.1,))
-
-
 @contextmanager
 def _mounted(node: str, run) -> Iterator[None]:
     run("mount", node, "/mnt")
@@ -183,13 +177,11 @@ def test_a_loop_device_on_it(sas: Path, attach, roots: SystemRoots) -> None:
     assert_refused(loop, "backing", f"{loop} is a loop device over the drive {sas}", roots)
 
 
-@pytest.mark.usefixtures("held")
 def test_open_in_another_process(sata: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
     pid = hold(sata, os.O_RDONLY, cleanup)
     assert_refused(sata, "open", f"{sata} is open in process {pid} (python", roots)
 
 
-@pytest.mark.usefixtures("held")
 @pytest.mark.parametrize("door", ["ng0n1", pytest.param("nvme0", marks=pytest.mark.slow)])
 def test_an_nvme_drive_open_by_another_door(
     door: str, nvme: Path, cleanup: ExitStack, roots: SystemRoots
@@ -199,7 +191,6 @@ def test_an_nvme_drive_open_by_another_door(
     assert_refused(nvme, "open", f"/dev/{name} is open in process {pid} (python", roots)
 
 
-@pytest.mark.usefixtures("held")
 def test_a_disk_open_by_its_generic_node(drive: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
     generic = sorted(BlockDevice.of_node(drive, roots).folder.glob("device/scsi_generic/*"))
     if not generic:

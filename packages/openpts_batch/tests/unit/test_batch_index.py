@@ -77,8 +77,9 @@ def test_a_record_is_read_once_and_again_when_it_is_another(tmp_path, monkeypatc
     suite = replace(SUITE, entries=(COMPLETE,))
     write_synthetic_run(tmp_path / "1-iops", Synthetic(rounds=5, steady_round=5))
     first = page_of(tmp_path, suite).text
-    assert page_of(tmp_path, replace(suite, reports=("report.html",))).links == [
+    assert page_of(tmp_path, replace(suite, reports=("report.json", "report.html"))).links == [
         "report.html",
+        "report.json",
         "1-iops/report.html",
     ]
     assert len(read) == 1

@@ -132,6 +132,8 @@ def test_a_drive_is_read_without_consent_and_written_with_it_alone(attach) -> No
     assert refused.exit_code == 4
     assert f"--confirm-device-path {node}" in refused.stderr
     assert not node.read_bytes().strip(b"\0")
+    wrong = openpts(*write, "--confirm-device-path", "/dev/loop", cwd=Path("/"), timeout_s=60)
+    assert wrong.exit_code == 4
     granted = openpts(*write, "--confirm-device-path", str(node), cwd=Path("/"), timeout_s=60)
     assert granted.exit_code == 0, granted.stderr
     assert_consistent(granted.json)
@@ -233,7 +235,7 @@ def test_errors_are_counted_where_they_are_allowed(scratch: Path) -> None:
     assert all(offset >= 16 * MIB for offset in error["first_offsets_bytes"])
 
 
-# when it is told, and in which words, is proven in test_hangs.py, test_measure.py and test_io_output.py
+# the moment and the words are proven in test_hangs.py, test_measure.py and test_io_output.py
 @pytest.mark.slow
 def test_an_io_that_hangs_is_said_while_it_hangs(attach, run, mount, cleanup: ExitStack) -> None:
     node = attach(size_bytes=64 * MIB)

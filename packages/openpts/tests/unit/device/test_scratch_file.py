@@ -29,13 +29,6 @@ ROOTS = SystemRoots()
 MARK = "user.openpts.scratch"
 
 
-@pytest.fixture(autouse=True)
-def _nobody_else_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who uses a file is found by a look at all processes, and proven in test_guard_on_aliases.py."""
-    for module in ("guard.guard", "targets.scratch_file"):
-        monkeypatch.setattr(f"openpts.device.{module}.read_usage", lambda *_: Usage(()))
-
-
 @pytest.fixture
 def path(tmp_path) -> Path:
     return tmp_path / "scratch"

@@ -9,9 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from openpts.report.sources import read_for_report
+from openpts.report.build import build_report
+from openpts.report.sources import default_date, read_for_report
 
 RUN = ("run", "lat", "sim:enterprise-tlc", "--quick", "--out", "run")
+
+
+def assert_a_report_can_be_made(folder: Path) -> None:
+    run = read_for_report(folder)
+    assert list(build_report(run, default_date(run)).pages())
 
 
 def openpts(
@@ -43,7 +49,7 @@ def test_streams_that_the_parent_closed_are_no_obstacle(closed, words, tmp_path)
     assert ended.returncode == 0
     assert "Traceback" not in ended.stdout + ended.stderr
     if "run" in words:
-        read_for_report(tmp_path / "run")
+        assert_a_report_can_be_made(tmp_path / "run")
 
 
 @pytest.mark.full_matrix(most=1)
@@ -58,7 +64,7 @@ def test_a_limit_that_lets_no_plot_be_drawn_is_named(kind, limit, told, tmp_path
     assert told in ended.stderr.splitlines()[-1]
     assert "Traceback" not in ended.stderr
     # its record is whole: a report can be made
-    read_for_report(tmp_path / "run")
+    assert_a_report_can_be_made(tmp_path / "run")
 
 
 def test_a_name_that_is_not_utf_8_is_refused_before_anything_is_done(tmp_path, golden) -> None:

@@ -211,7 +211,8 @@ def sample_of(items: Sequence[pytest.Item]) -> set[str]:
 def _own_cache_and_state() -> Iterator[None]:
     """What openpts keeps between runs stays out of the home and the journal of the user who tests.
 
-    Not earlier: compilers that tests start have what they keep in that home.
+    It is set once modules are loaded: what Go has compiled in that home is looked for before
+    (tests/second_verifier/faults.py).
     """
     with (
         TemporaryDirectory(prefix="openpts-tests-", ignore_cleanup_errors=True) as place,

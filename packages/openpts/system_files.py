@@ -143,7 +143,7 @@ def view_of(process: Path) -> tuple[str, str] | None:
     Such a process doesn't show what it has open either, and counts against every drive by that.
     """
     try:
-        return os.readlink(f"{process}/ns/mnt"), os.readlink(f"{process}/root")  # noqa: PTH115 it is quick
+        return str((process / "ns/mnt").readlink()), str((process / "root").readlink())
     except OSError:
         return None
 

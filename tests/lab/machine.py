@@ -37,7 +37,7 @@ mkfifo /tmp/orders /tmp/ended
 forks=$!
 exec 8>/tmp/orders 9</tmp/ended
 openpts() {{
-  read -r shell rest </proc/self/stat  # another than $$ where this goes on beside the script
+  read -r shell rest </proc/self/stat  # not $$, which a background job has of its script
   words=; for word; do words="$words${{words:+, }}\\"$word\\""; done
   streams="\\"/proc/$shell/fd/1\\", \\"/proc/$shell/fd/2\\""
   order="\\"arguments\\": [$words], \\"cwd\\": \\"$PWD\\", \\"streams\\": [$streams]"

@@ -28,9 +28,9 @@ OF_OUTPUTS = Draft202012Validator(json.loads(OUTPUTS.read_text()))
 def fleet(cluster: Cluster, *words: object) -> list[dict[str, Any]]:
     ended = cluster.openpts("fleet", *words[:1], "--json", *words[1:])
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    told = json.loads(ended.stdout)
-    OF_OUTPUTS.validate(told)
-    found: list[dict[str, Any]] = told["runs"]
+    printed = json.loads(ended.stdout)
+    OF_OUTPUTS.validate(printed)
+    found: list[dict[str, Any]] = printed["runs"]
     return found
 
 
@@ -179,16 +179,16 @@ def test_hosts_shows_slots_and_what_is_not_up(cluster: Cluster) -> None:
     host = cluster.hosts["h3"]
     drive = host.in_slot("s01")
     host.put("s01", None)
-    told: dict[str, Any] = {}
+    printed: dict[str, Any] = {}
 
     def look() -> bool:
-        told.update(json.loads(cluster.openpts("fleet", "hosts", "--json").stdout))
-        return bool(told["hosts"][0]["slots"])
+        printed.update(json.loads(cluster.openpts("fleet", "hosts", "--json").stdout))
+        return bool(printed["hosts"][0]["slots"])
 
     until(look, "h1 answers again, whose cable the test before has cut")
     host.put("s01", drive)
-    OF_OUTPUTS.validate(told)
-    hosts = told["hosts"]
+    OF_OUTPUTS.validate(printed)
+    hosts = printed["hosts"]
     assert hosts[0]["slots"] == {"s00": "SN-h1-s00", "s01": "SN-h1-s01"}
     assert hosts[2]["slots"] == {"s00": "SN-h3-s00", "s01": None}
 

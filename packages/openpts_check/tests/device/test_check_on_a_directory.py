@@ -160,18 +160,7 @@ def test_reads_that_a_cache_answers_are_no_answer(
     directory.mkdir()
     run("mount", node, directory)
     cleanup.callback(run, "umount", directory)
-    words = (
-        "--for",
-        "kv",
-        "--size",
-        "256MiB",
-        "--repeats",
-        "2",
-        "--minutes",
-        "0.03",
-        "--no-report",
-        "--json",
-    )
+    words = ("--for", "kv", "--size", "256MiB", "--repeats", "2", "--minutes", ".03", "--no-report", "--json")
     answer = openpts("check", str(directory), *words, cwd=tmp_path).json
     loop = "the page cache of this host answers for a loop device without direct I/O: the disk was not asked"
     assert loop in answer["how_sure"]

@@ -42,15 +42,15 @@ def run_and_scrapes(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, list
     metrics = RunMetrics()
     textfile = TextfileMetrics(folder / "openpts.prom", metrics)
     scrapes = []
-    heard = 0
+    events = 0
     with served_metrics("127.0.0.1", _PORT, metrics):
 
         def listen(event: Event) -> None:
-            nonlocal heard
+            nonlocal events
             metrics.on_event(event)
             textfile.renew()
-            heard += 1
-            if heard % 20 == 0 or isinstance(event, RunEnded):
+            events += 1
+            if events % 20 == 0 or isinstance(event, RunEnded):
                 scrapes.append(scraped())
 
         assert "openpts" not in scraped()

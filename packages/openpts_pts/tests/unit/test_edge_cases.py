@@ -139,9 +139,12 @@ INNARDS = re.compile(
 @cache
 def report_of(name: str, edge: str) -> Report:
     wanted = EDGES[edge]
-    adjust = wanted.adjust
-    if name == "hir":  # thousands of steps have the same texts
-        adjust = lambda conditions: at_time_scale(wanted.adjust(conditions), 0.02)  # noqa: E731
+
+    def adjust(conditions: Conditions) -> Conditions:
+        adjusted = wanted.adjust(conditions)
+        # thousands of steps have the same texts
+        return at_time_scale(adjusted, 0.02) if name == "hir" else adjusted
+
     run = made_up_run(name, wanted.drive_class, rate=wanted.rate, adjust=adjust)
     return build_report(wanted.record(run), "2026-02-03T04:05:06Z")
 

@@ -51,8 +51,8 @@ pub(super) struct Collector {
     barrier: Arc<Barrier>,
     signals: Arc<Signals>,
     flights: Vec<Arc<Flights>>,
-    /// The processors' counters when the step that runs now began, and the interval.
     beginnings: Arc<Beginnings>,
+    /// The processors' counters when the step that runs now began, and the interval.
     step_began: CpuSnapshot,
     interval_began: CpuSnapshot,
     /// `None` before the first step and after an idle gap: there is no gap to speak of.
@@ -233,6 +233,7 @@ impl Collector {
         }
     }
 
+    /// The counters when this step began, or its measured part.
     fn measured_since(&self, step: u64) -> CpuSnapshot {
         self.beginnings.of(step).unwrap_or(self.step_began)
     }

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final, Protocol
 
 from msgspec import Struct
@@ -104,12 +105,14 @@ def refuse_missing(program: str, option: str = "") -> None:
         raise UsageError(f"{f'{option}: ' if option else ''}program {printable(program)} not found")
 
 
-def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
+def run_program(
+    command: Sequence[str], timeout_s: float, *, to_the_end: bool = False, stdin: int = subprocess.DEVNULL
+) -> Reply:
     """Run ``command`` (a program's name and its arguments) in a session of its own, messages in English.
 
-    ``to_the_end``: an interrupt waits until the program has ended, because stopping it half way would leave
-    a drive in a worse state than finishing. Raises ProgramMissingError, and ProgramError if it can't
-    be started or does not end in ``timeout_s``; it is killed then.
+    ``stdin`` is a file descriptor. ``to_the_end``: an interrupt waits until the program has ended, because
+    stopping it half way would leave a drive in a worse state than finishing. Raises ProgramMissingError, and
+    ProgramError if it can't be started or does not end in ``timeout_s``; it is killed then.
     """
     path = find_program(command[0])
     if path is None:
@@ -119,7 +122,7 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
     try:
         process = subprocess.Popen(
             [path, *command[1:]],
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={
@@ -171,11 +174,6 @@ def _finish(
 
 def kill_program(process: "subprocess.Popen[str]") -> None:
     """End the program and whatever it started; one that hangs in the kernel is left behind."""
-    try:
+    with suppress(ProcessLookupError, subprocess.TimeoutExpired):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    try:
         process.communicate(timeout=1.0)
-    except subprocess.TimeoutExpired:
-        return

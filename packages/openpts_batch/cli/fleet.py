@@ -265,16 +265,8 @@ def _show(runs: Sequence[Observation], *, as_json: bool, failure: FleetError | N
 
     from openpts.cli.console import table_console, table_of  # noqa: PLC0415 help needs none
 
-    table = table_of(
-        "=Run",
-        "=Stage",
-        "=Host",
-        "=Slot",
-        "=Drive",
-        "=Test",
-        "Why",
-        left_out=("Slot", "Host", "Test", "Drive"),
-    )
+    names = ("=Run", "=Stage", "=Host", "=Slot", "=Drive", "=Test", "Why")
+    table = table_of(*names, left_out=("Slot", "Host", "Test", "Drive"))
     for run in runs:
         stage = Text(run.stage, style=_COLORS.get(run.stage, ""))
         table.add_row(run.run_id, stage, run.host or "", *_asked_for(run.request), Text(run.reason))

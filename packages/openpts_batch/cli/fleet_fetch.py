@@ -15,13 +15,13 @@ from msgspec import Struct
 from openpts.cli.standard_streams import print_document
 from openpts.errors import FleetError, RecordError, failing_as
 from openpts.output_files import refuse_run_folder
-from openpts.programs import ProgramError, ProgramRunner, run_program
+from openpts.programs import ProgramError, ProgramRunner
 from openpts.record.manifest import RunState
 from openpts.run_folder_files import open_file, read_file, remove_file, synchronize_folder, write_files
 from openpts.units import format_capacity
 from openpts.vocabulary.document import Document
 from openpts_batch.fleet.configuration import Fleet, FleetHost, Observation
-from openpts_batch.fleet.slurm import SlurmBackend, job_on, slurm_answer
+from openpts_batch.fleet.slurm import SlurmBackend, job_on, run_with_open_stdin, slurm_answer
 
 MARK: Final = ".SHA256SUMS"
 """What the name of a fetched folder's list ends with."""
@@ -75,7 +75,7 @@ def _in_the_way_of(seen: Observation, measuring: Mapping[str | None, str]) -> st
     return None
 
 
-def fetch(fleet: Fleet, seen: Observation, out: Path, run: ProgramRunner = run_program) -> Fetched:
+def fetch(fleet: Fleet, seen: Observation, out: Path, run: ProgramRunner = run_with_open_stdin) -> Fetched:
     """Bring the folder of a run that has ended to ``out``, or find it there.
 
     Raises FleetError if the host can't be reached, or measures, or what arrives is not what is there. Raises

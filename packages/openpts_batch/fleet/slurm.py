@@ -5,6 +5,7 @@ for seconds before it is on a disk, and forgets an ended job after minutes: a jo
 is seen again, and the host's journal decides how a run ended.
 """
 
+import os
 import shlex
 import time
 from collections.abc import Sequence
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from openpts.errors import FleetError, UsageError
-from openpts.programs import ProgramError, ProgramRunner, run_program
+from openpts.programs import ProgramError, ProgramRunner, Reply, run_program
 from openpts.record.manifest import RunState
 from openpts.vocabulary.run_request import RunRequest
 from openpts_batch.fleet.configuration import (
@@ -124,20 +125,19 @@ class SlurmBackend(Struct, frozen=True):
         """Where a run stands; the host is asked when nothing is measured on it. Raises FleetError."""
         jobs = self._jobs()
         job = max((job for job in jobs if job.run_id == run_id), default=None)
-        if job is not None and job.stage is RunState.QUEUED:
+        if job is not None and (job.stage is RunState.QUEUED or not (job.is_over or ask_host)):
             return job.observation()
-        if job is not None and not job.is_over and not ask_host:
-            return job.observation()
-        all_hosts = list(self.fleet.hosts.values())
-        hosts = [self.fleet.host(job.node)] if job is not None and job.node else all_hosts
+        asked = [job.node] if job is not None and job.node else self.fleet.hosts
         unasked = []
-        for host in hosts:
+        for host in map(self.fleet.host, asked):
             if not ask_host and _measuring(host.name, jobs):
                 unasked.append(f"{host.name} measures, so its journal is not read")
                 continue
             try:
                 for found in self._journal(host, run_id):
-                    if job is not None and not job.is_over and _is_left_over(job, found):
+                    # a job that still runs after its run's last process only holds the slot
+                    is_left = found.stage not in {RunState.RUNNING, RunState.QUEUED}
+                    if job is not None and not job.is_over and found.job == str(job.number) and is_left:
                         slurm_answer(["scancel", str(job.number)])
                     return found
             except FleetError as error:
@@ -247,11 +247,6 @@ def _measuring(host: str, jobs: Sequence[SlurmJob]) -> bool:
     return any(job.node == host and job.stage is RunState.RUNNING for job in jobs)
 
 
-def _is_left_over(job: SlurmJob, found: Observation) -> bool:
-    """Whether a job that still runs is that of a run whose processes are gone, and only holds its slot."""
-    return found.job == str(job.number) and found.stage not in {RunState.RUNNING, RunState.QUEUED}
-
-
 def _is_run_id(name: str) -> bool:
     try:
         return str(UUID(name)) == name
@@ -259,8 +254,22 @@ def _is_run_id(name: str) -> bool:
         return False
 
 
+def run_with_open_stdin(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Reply:
+    """Run a program of Slurm as run_program does, without an end of file on its standard input.
+
+    srun sends that end to the host. A job that ends before it has been read there has its connection reset,
+    which drops what it wrote last; srun exits with 0 even so.
+    """
+    reading, writing = os.pipe()
+    try:
+        return run_program(command, timeout_s, to_the_end=to_the_end, stdin=reading)
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 def slurm_answer(
-    arguments: Sequence[str], patience_s: float = _TO_ANSWER_S, run: ProgramRunner = run_program
+    arguments: Sequence[str], patience_s: float = _TO_ANSWER_S, run: ProgramRunner = run_with_open_stdin
 ) -> str:
     """What a program of Slurm says. Raises FleetError if it is missing, fails, or does not end in time."""
     try:

@@ -17,6 +17,8 @@ from openpts.errors import OpenptsError
 from openpts.ownership import new_run_id
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest
+from openpts_batch.fleet.configuration import parse_fleet
+from openpts_batch.fleet.slurm import job_on, slurm_answer
 from openpts_batch.tests.fleet.cluster import Cluster, Machine
 from tests.support.processes import until
 
@@ -237,3 +239,19 @@ def test_nothing_is_taken_from_a_host_that_measures(cluster: Cluster, tmp_path: 
     assert (refused.returncode, refused.stdout) == (15, "")
     assert "host h1, with run" in refused.stderr
     fleet(cluster, "cancel", other["run_id"])
+
+
+@pytest.mark.slow
+def test_a_long_answer_of_a_busy_host_arrives_to_its_end(cluster: Cluster) -> None:
+    """With an end of file on srun's input, one in five was cut off, each with exit status 0."""
+    host = parse_fleet(cluster.fleet_file.read_bytes(), str(cluster.fleet_file)).host("h1")
+    within = [*cluster.head.enter, "env", f"SLURM_CONF={cluster.folder}/slurm.conf"]
+    busy = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in range(8)]
+    try:
+        for _ in range(25):
+            answer = slurm_answer([*within, *job_on(host, 60), "/usr/bin/seq", "100000"])
+            assert answer.endswith("\n100000\n"), f"{len(answer)} bytes arrived"
+    finally:
+        for loop in busy:
+            loop.kill()
+            loop.wait()

@@ -3,6 +3,7 @@
 import multiprocessing
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from openpts.record.manifest import RunState
 from openpts_batch.cli import fleet_fetch
 from openpts_batch.cli.fleet_fetch import MARK, fetch, fetched, in_the_way
 from openpts_batch.fleet.configuration import Fleet, Observation, parse_fleet
+from openpts_batch.fleet.slurm import run_with_open_stdin
 
 DONE = Observation("a", RunState.COMPLETE, "h1", folder="/runs/a")
 OTHER = Observation("b", RunState.RUNNING, "h1", folder="/runs/b")
@@ -146,6 +148,11 @@ def sums_hold(out: Path, run_id: str) -> bool:
     """By the program that everybody has."""
     command = ["sha256sum", "--check", "--strict", "--quiet", f"{run_id}{MARK}"]
     return subprocess.run(command, cwd=out, check=False).returncode == 0
+
+
+def test_a_program_of_slurm_reads_no_end_of_file() -> None:
+    look = "import select; print(select.select([0], [], [], 0.2)[0])"
+    assert run_with_open_stdin([sys.executable, "-c", look], 30).stdout == "[]\n"
 
 
 def test_a_fetched_run_is_the_one_on_the_host(fleet, large, tmp_path) -> None:

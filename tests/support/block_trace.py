@@ -10,6 +10,8 @@ A private tracefs instance records, for one device, with CLOCK_MONOTONIC:
 - ``ISSUE`` (block_rq_issue): a request handed to the driver, after splitting and merging.
 - ``COMPLETE`` (block_rq_complete, and block_bio_complete of drivers without requests): its end.
 
+Readahead is left out: direct I/O has none, and other tests look at all devices by ``wipefs``, which has.
+
 Nothing may be lost: the buffer is sized beforehand and never wraps, and leaving the context fails if the
 kernel dropped a record.
 """
@@ -104,7 +106,7 @@ class BlockTrace:
             # Of each processor, since any one of them may see all events.
             self._set("buffer_size_kb", self._max_events * RECORD_BYTES // 1024 + 64)
             for name in TRACEPOINTS:
-                self._set(f"events/block/{name}/filter", f"dev == {self._device}")
+                self._set(f"events/block/{name}/filter", f'dev == {self._device} && rwbs != "RA"')
                 self._set(f"events/block/{name}/enable", 1)
             self._set("tracing_on", 1)
         except BaseException:

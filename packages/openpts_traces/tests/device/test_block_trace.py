@@ -141,9 +141,16 @@ def test_discards_and_flushes_are_seen(drive: Path, run: Run) -> None:
 
 def test_other_drives_are_not_seen(drive: Path, attach_memory: Callable[[int], Path], run: Run) -> None:
     other = attach_memory(SIZE)
-    with BlockTrace(drive) as trace:
+    with BlockTrace(drive) as trace, BlockTrace(other) as of_other:
         run("dd", f"if={other}", "of=/dev/null", "bs=4k", "count=500", "iflag=direct")
-    assert len(trace.events) == 0
+    assert (len(trace.events), len(_queued(of_other))) == (0, 500)
+
+
+def test_a_look_at_what_is_on_the_drive_is_not_seen(drive: Path, run: Run) -> None:
+    with BlockTrace(drive) as trace:
+        run("wipefs", "--no-act", drive)
+        run("dd", f"if={drive}", "of=/dev/null", "bs=4k", "count=2", "skip=500", "iflag=direct")
+    assert _places(_queued(trace)) == [(500 * 4 * KIB, 4 * KIB), (501 * 4 * KIB, 4 * KIB)]
 
 
 def test_lost_events_are_an_error(drive: Path, run: Run) -> None:

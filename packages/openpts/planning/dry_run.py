@@ -34,7 +34,6 @@ from openpts.vocabulary.sample import (
     NOTHING,
     Measured,
     OperationSample,
-    Phase,
     Sample,
     StepState,
     StreamSample,
@@ -239,10 +238,7 @@ def _rates(step: Step, drive: AssumedDrive, state: DriveState = FRESH) -> list[f
 
 
 def _samples_on(drive: AssumedDrive, capacity_bytes: int) -> Callable[[Step, bool, bool], Sample]:
-    """The sample of a step by whether the drive is fresh and its cache enabled: nothing else changes it.
-
-    Tests repeat a few steps thousands of times: each is computed once.
-    """
+    """The sample of a step by whether the drive is fresh and its cache enabled, each computed once."""
     return cache(
         lambda step, is_fresh, is_cached: _sample(
             step, capacity_bytes, drive, DriveState(0.0 if is_fresh else drive.fresh_fills, is_cached)
@@ -328,16 +324,13 @@ def _unlike(planned: Sequence[PlannedApply], samples: tuple[Sample, ...]) -> tup
     """The answer to the last apply of a drive that takes longest."""
     apply = planned[-1].apply
     if apply.until_alike:
-        is_first = len(planned) < 2 or _numbered(planned[-2]) != _numbered(planned[-1])
+        passes = [(one.cycle, one.apply.phase, one.apply.number) for one in planned[-2:]]
+        is_first = len(set(passes)) == len(passes)
         return (*samples[:-1], _far_apart(samples[-1])) if is_first else samples
     # every other round differs from its neighbors, so that no window is steady but that of the last rounds
     still_to_come = -1 if apply.most is None else apply.most - apply.number
     is_restless = still_to_come >= WINDOW_ROUNDS and (still_to_come - WINDOW_ROUNDS) % 2 == 0
     return tuple(_changed(sample, ios=2) for sample in samples) if is_restless else samples
-
-
-def _numbered(planned: PlannedApply) -> tuple[int, Phase, int]:
-    return planned.cycle, planned.apply.phase, planned.apply.number
 
 
 def _far_apart(sample: Sample) -> Sample:
@@ -382,8 +375,9 @@ def _time_ns(amount: float, per_s: float) -> int:
     return round(amount / per_s * NS_PER_S) if per_s else 0
 
 
-# A histogram of an interval takes 2 to 6 KB on drives that exist, a row beside it a tenth of that.
+# A histogram of an interval takes 2 to 6 KB on drives that exist, that of a single I/O some 30 B.
 _BYTES_PER_OPERATION: Final = 6_000
+_BYTES_PER_LONE_IO: Final = 150
 _BYTES_PER_INTERVAL: Final = 200
 # Before the first step there are manifest, tables and indices.
 _BYTES_AT_LEAST: Final = 1_000_000
@@ -394,9 +388,9 @@ _BYTES_PER_CAPTURED_IO: Final = 9
 def record_bytes(planned: Sequence[PlannedApply], interval_ns: int) -> int:
     """Size of run.db after all of these steps."""
     return _BYTES_AT_LEAST + sum(
-        _step_bytes(step, duration_ns, interval_ns)
+        _step_bytes(*step, interval_ns)
         for one in planned
-        for step, duration_ns in zip(one.apply.steps, one.durations_ns, strict=True)
+        for step in zip(one.apply.steps, one.durations_ns, one.written_bytes, strict=True)
     )
 
 
@@ -418,11 +412,15 @@ def capture_bytes(planned: Sequence[PlannedApply], drive: AssumedDrive) -> int:
     )
 
 
-def _step_bytes(step: Step, duration_ns: int, interval_ns: int) -> int:
+def _step_bytes(step: Step, duration_ns: int, written_bytes: int, interval_ns: int) -> int:
     if step.is_idle:
         return _BYTES_PER_INTERVAL
     operations = sum(
         bool(weight) for stimulus in step.stimuli for weight in structs.astuple(stimulus.operations)
     )
     intervals = -(-duration_ns // interval_ns)
-    return (intervals + 1) * (_BYTES_PER_INTERVAL + operations * _BYTES_PER_OPERATION)
+    histograms = (intervals + 1) * operations * _BYTES_PER_OPERATION
+    if isinstance(step.stop, ByteAmount | DriveFills) and not any(one.read_pct for one in step.stimuli):
+        smallest = min(size.block_size_bytes for one in step.stimuli for size in one.block_sizes)
+        histograms = min(histograms, written_bytes // smallest * _BYTES_PER_LONE_IO)
+    return (intervals + 1) * _BYTES_PER_INTERVAL + histograms

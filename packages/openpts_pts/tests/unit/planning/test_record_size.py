@@ -6,7 +6,7 @@ from openpts.planning.dry_run import AssumedDrive, PlannedApply, capture_bytes, 
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Phase
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
 from tests.support.one_point import run_one_point
 
 
@@ -28,6 +28,15 @@ def test_each_interval_has_a_histogram_for_each_operation(read_pct, operations) 
 def test_longer_intervals_make_a_smaller_record() -> None:
     seconds, minutes = (record_bytes([planned(point(0), 3600)], ns * NS_PER_S) for ns in (1, 60))
     assert seconds > 50 * (minutes - 1_000_000)
+
+
+def test_a_histogram_of_a_slow_drive_has_a_bucket_for_each_write() -> None:
+    writes = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange())
+    apply = Apply(Phase.SWEEP, 1, (Step.of(writes, ByteAmount(4000 * KIB)),))
+    slow, fast = (PlannedApply(1, apply, (s * NS_PER_S,), (4000 * KIB,)) for s in (10_000, 10))
+    nothing = record_bytes([], NS_PER_S)
+    assert record_bytes([slow], NS_PER_S) - nothing == 10_001 * 200 + 1000 * 150
+    assert record_bytes([fast], NS_PER_S) - nothing == 11 * (200 + 6000)
 
 
 def test_an_idle_gap_has_next_to_nothing() -> None:

@@ -21,7 +21,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from statistics import median
 
@@ -110,9 +110,9 @@ def fio_figures(cell: Cell, seconds: float, extra: tuple[str, ...]) -> Figures:
 
 def compare(cell: Cell, seconds: float, repeats: int) -> dict[str, object]:
     contestants = {
-        "openpts": lambda: openpts_figures(cell, seconds, CompletionWait.EACH),
-        "openpts batched": lambda: openpts_figures(cell, seconds, CompletionWait.BATCHED),
-        **{name: lambda extra=tuple(extra): fio_figures(cell, seconds, extra) for name, extra in FIO.items()},
+        "openpts": partial(openpts_figures, cell, seconds, CompletionWait.EACH),
+        "openpts batched": partial(openpts_figures, cell, seconds, CompletionWait.BATCHED),
+        **{name: partial(fio_figures, cell, seconds, tuple(extra)) for name, extra in FIO.items()},
     }
     runs: dict[str, list[Figures]] = {name: [] for name in contestants}
     order = list(contestants)

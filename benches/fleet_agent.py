@@ -30,7 +30,8 @@ from benches.targets import machine
 from benches.telemetry_cost import CAPACITY, ON, Bench, Figures, compare, interval, ratios_of
 from openpts.device.targets.open_target import OpenTarget
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts_batch.tests.fleet.cluster import Cluster, Machine, missing, slurm_cluster, until
+from openpts_batch.tests.fleet.cluster import Cluster, Machine, missing, slurm_cluster
+from tests.support.processes import until
 
 MOST_BYTES: Final = 10_000_000
 FIGURE: Final = "p99.9 us"

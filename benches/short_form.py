@@ -12,7 +12,7 @@ a real one, and 6 % of its capacity are written in a minute, as on a small one.
 
 import argparse
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, median, stdev
 from tempfile import TemporaryDirectory
@@ -74,15 +74,21 @@ class Found(NamedTuple):
         return abs(self.short - self.true) <= self.expanded
 
     def __str__(self) -> str:
-        shares = (100 * self.error, 100 * self.expanded / self.short, 100 * self.true_standard / self.true)
         marks = ("" if self.is_within else " OUTSIDE") + ("" if self.steady else " (not steady)")
-        return "{} {:+.1f} % (± {:.1f}; true one's s {:.1f}){}".format(self.name, *shares, marks)
+        return (
+            f"{self.name} {100 * self.error:+.1f} % (± {100 * self.expanded / self.short:.1f}; "
+            f"true one's s {100 * self.true_standard / self.true:.1f}){marks}"
+        )
 
 
 def conditions_of(test: str, seed: int, *, whole: bool = False) -> Any:
     """Those of the test at full length; of IOPS with fewer block sizes and mixes, but for whole rounds."""
-    standard = {"iops": iops_conditions, "lat": lat_conditions, "tp": tp_conditions}[test]
-    conditions = standard(DriveClass.ENTERPRISE, seed=seed)
+    standards: dict[str, Callable[..., Any]] = {
+        "iops": iops_conditions,
+        "lat": lat_conditions,
+        "tp": tp_conditions,
+    }
+    conditions = standards[test](DriveClass.ENTERPRISE, seed=seed)
     if whole or (sizes := _BLOCK_SIZES_BYTES.get(test)) is None:
         return conditions
     tracking = tuple(one for one in conditions.tracking if one.block_size_bytes in sizes)

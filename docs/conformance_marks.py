@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeGuard
 
 from openpts_pts.conformance.catalogue import by_id
 from openpts_pts.conformance.requirements import all_practices
@@ -91,7 +91,7 @@ def _functions(body: Sequence[ast.stmt], prefix: str = "") -> Iterator[tuple[str
             yield from _functions(node.body, f"{prefix}{node.name}::")
 
 
-def _is_mark(node: ast.AST) -> bool:
+def _is_mark(node: ast.AST) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.proves"
 
 

@@ -167,17 +167,23 @@ def slc_cache() -> Curve:
     return Curve("SEQ 128 KiB writes from fresh on", "% of the drive written", "MB/s", rows)
 
 
+def nand_pages(drive: SimulatedDrive) -> tuple[int, int]:
+    """Pages programmed so far: those of the host, and all."""
+    log = drive.smart()
+    return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)
+
+
 def write_amplification() -> Curve:
     """Pages programmed for each page of the host, 4 KiB random writes from fresh on."""
     rows: list[Row] = []
     for preset in ("enterprise-tlc", "sata-reduction"):
         drive, engine = drive_and_engine(preset)
-        before = drive.nand_pages()
+        before = nand_pages(drive)
         for tenth in range(1, 41):
             list(run(engine, [writes(RND, 4 * KIB, DriveFills(0.1))]))
-            of_host, all_pages = (now - then for now, then in zip(drive.nand_pages(), before, strict=True))
+            of_host, all_pages = (now - then for now, then in zip(nand_pages(drive), before, strict=True))
             rows.append((preset, tenth / 10, all_pages / of_host))
-            before = drive.nand_pages()
+            before = nand_pages(drive)
     return Curve("RND 4 KiB writes from fresh on", "drive writes", "write amplification", rows)
 
 

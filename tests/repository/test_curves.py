@@ -70,4 +70,4 @@ def test_the_figures_of_write_amplification() -> None:
     rows = list(CURVES["write-amplification"]().rows)
     enterprise, sata = (of(rows, name) for name in ("enterprise-tlc", "sata-reduction"))
     assert enterprise[0.1] == sata[0.1] == pytest.approx(1, abs=0.005)
-    assert f"{enterprise[4.0]:.2f} on the enterprise drive and {sata[4.0]:.2f} on the SATA drive" in PAGE
+    assert f"{enterprise[4.0]:.2f} on the enterprise drive, and {sata[4.0]:.2f} on the SATA drive" in PAGE

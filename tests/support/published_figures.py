@@ -25,6 +25,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from docs.simulated_curves import nand_pages
 from openpts.engine.options import Demand, NativeOptions
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Sample
@@ -218,11 +219,11 @@ def _measured(preset: Preset, figure: Figure, preparation: Preparation, seed: in
         else:
             engine.submit([element.step(figure.scale)])
             next_sample(engine, figure.name)
-    before = _nand_pages(drive)
+    before = nand_pages(drive)
     engine.submit([figure.measure.step(figure.scale)])
     sample = next_sample(engine, figure.name)
     if figure.unit is Unit.HOST_SHARE:
-        host_pages, all_pages = (now - then for now, then in zip(_nand_pages(drive), before, strict=True))
+        host_pages, all_pages = (now - then for now, then in zip(nand_pages(drive), before, strict=True))
         return 100 * host_pages / all_pages
     return _quantity(figure.unit, sample)
 
@@ -243,9 +244,3 @@ def _quantity(unit: Unit, sample: Sample) -> float:
             return sample.elapsed_ns / (60 * NS_PER_S)
         case Unit.HOST_SHARE:
             raise TypeError("not a figure of a sample")
-
-
-def _nand_pages(drive: SimulatedDrive) -> tuple[int, int]:
-    """Pages programmed so far: those of the host, and all."""
-    log = drive.smart()
-    return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)

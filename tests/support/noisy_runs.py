@@ -190,16 +190,20 @@ _SLOW: Final = 6  # those beyond so many scales are recorded one by one
 
 
 def _with_tails(run: Run, noise: Noise, rng: np.random.Generator) -> Run:
-    """Response times with an exponential tail, whose scale has the noise of its round."""
+    """Response times with an exponential tail, whose scale has the noise of its second."""
 
     def of(step: StepRecord) -> Sample:
         if not _is_key(step):
             return step.sample
         sample = step.sample
-        scale_ns = _TAIL_NS * (1 + AMPLITUDE * float(noise(sample.started_ns / NS_PER_S, 1, 1.0)[0]))
-        slow = rng.poisson(sample.ios * np.exp(-_SLOW))
-        places = scale_ns * (_SLOW + rng.exponential(1, slow))
-        found = [(scale_ns, sample.ios - int(slow)), *((at_ns, 1) for at_ns in places.tolist())]
+        seconds = round(sample.elapsed_ns / NS_PER_S)
+        scales_ns = _TAIL_NS * (1 + AMPLITUDE * noise(sample.started_ns / NS_PER_S, seconds, 1.0))
+        slow = rng.poisson(sample.ios / seconds * np.exp(-_SLOW), seconds)
+        places = np.repeat(scales_ns, slow) * (_SLOW + rng.exponential(1, slow.sum()))
+        others = np.full(seconds, sample.ios // seconds) - slow
+        found = zip(
+            [*scales_ns.tolist(), *places.tolist()], [*others.tolist(), *[1] * len(places)], strict=True
+        )
         histogram = encode_counts((round(at_ns), ios) for at_ns, ios in found)
         longest_ns = round(float(places.max()) + 1)
         return replace(sample, write=replace(sample.write, histogram=histogram, latency_max_ns=longest_ns))

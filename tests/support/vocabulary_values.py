@@ -24,7 +24,7 @@ SCALARS = {
 
 
 def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Values of a scalar, a union, a tuple of any length, a mapping, an enumeration, a struct or a dataclass.
+    """Values of a scalar, a union, a tuple, a mapping, an enumeration, a struct or a dataclass.
 
     ``given`` replaces what fields of the outermost struct or dataclass may hold.
     """
@@ -33,8 +33,10 @@ def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[A
     if get_origin(kind) in {Union, types.UnionType}:
         return st.one_of(*(values_of(member) for member in get_args(kind)))
     if get_origin(kind) is tuple:
-        member, _ = get_args(kind)
-        return st.lists(values_of(member), max_size=3).map(tuple)
+        members = get_args(kind)
+        if members[-1] is Ellipsis:
+            return st.lists(values_of(members[0]), max_size=3).map(tuple)
+        return st.tuples(*map(values_of, members))
     if get_origin(kind) in {dict, Mapping}:
         return st.dictionaries(*(values_of(member) for member in get_args(kind)), max_size=3)
     if get_origin(kind) is Literal:

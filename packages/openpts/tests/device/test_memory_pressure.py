@@ -60,6 +60,7 @@ def test_a_run_that_the_kernel_kills_for_memory_leaves_its_record(tmp_path: Path
         with measuring(tmp_path / "r1", tmp_path, prefix=inside) as subject:
             # it is the first to be killed when another one takes all memory
             Path(f"/proc/{subject.process.pid}/oom_score_adj").write_text("1000")
+            subject.process.send_signal(signal.SIGSTOP)  # on a busy machine it would end before
             subprocess.run([*inside, sys.executable, "-c", LARGE], check=False)
             subject.ended()
     assert subject.process.returncode == -signal.SIGKILL

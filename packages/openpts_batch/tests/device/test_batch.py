@@ -280,5 +280,5 @@ def test_a_batch_that_is_redacted_has_no_serial_number_in_any_name_or_file(tmp_p
     made = openpts("report", "batch", "--redact", "--no-pdf", "--out", "public", cwd=tmp_path)
     assert made.exit_code == 0, made.stderr
     written = [path for path in (tmp_path / "public").rglob("*") if path.is_file()]
-    assert len([path for path in written if path.name == "report.html"]) == len(drives)
+    assert len([path for path in written if path.suffix == ".html"]) == len(drives)
     assert not [path for path in written if "SIM000" in str(path) or b"SIM000" in path.read_bytes()]

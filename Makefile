@@ -55,7 +55,7 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 demo: $(if $(wildcard $(VENV)/.built),$(VENV)/.built,$(VENV)/.first)  ## an IOPS test at full length on a simulated drive, and a short one on a file (2 minutes)
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@echo 'demo 1 of 2: the IOPS test at full length on a simulated drive, in virtual time'
-	@$(BIN)/openpts run iops sim:enterprise-tlc --out $(DEMO)/simulated
+	@$(BIN)/openpts run iops 'sim:enterprise-tlc?scale=134' --out $(DEMO)/simulated
 	@printf '%s\n' '' 'The first report is there: hours of test time, in virtual time. Open' \
 	  '  $(CURDIR)/$(DEMO)/simulated/report.html' '' \
 	  'demo 2 of 2: the same test, shortened to a minute, on a scratch file: real I/O on the disk of this folder'

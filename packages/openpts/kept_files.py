@@ -52,12 +52,11 @@ class KeptKind:
         """Content under a digest; None where none is kept, or it is damaged."""
         if (folder := self.folder) is None:
             return None
-        try:
+        with suppress(OSError, zlib.error):
             found = zlib.decompress(read_file(folder.parent, f"{self._name}/{digest}"))  # checks a sum
             os.utime(folder / digest, follow_symlinks=False)  # what is in use is removed last
-        except (OSError, zlib.error):
-            return None
-        return found
+            return found
+        return None
 
     def keep(self, digest: str, content: bytes) -> None:
         """Keep a content, and some time make room for it; errors are ignored.

@@ -200,12 +200,10 @@ def holder_of(name: str, folder: Path) -> str | None:
     """The owner of a target by one of its names, as a text, if that is another process; takes no lock."""
     if name in _HELD:
         return None
-    try:
-        with open_file(folder, _path(name, folder).name) as file:
-            is_free = _is_free(file.fileno())
-            return None if is_free else str(_latest(file.read(_MOST_BYTES)) or NO_OWNER)
-    except OSError:
-        return None
+    with suppress(OSError), open_file(folder, _path(name, folder).name) as file:
+        is_free = _is_free(file.fileno())
+        return None if is_free else str(_latest(file.read(_MOST_BYTES)) or NO_OWNER)
+    return None
 
 
 def _path(name: str, folder: Path) -> Path:

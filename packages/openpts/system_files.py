@@ -71,10 +71,9 @@ def closed_at_end(fd: int) -> Iterator[int]:
 
 def read_bytes(path: Path) -> bytes | None:
     """All that a file contains; None if it is missing or unreadable."""
-    try:
+    with suppress(OSError):
         return path.read_bytes()
-    except OSError:
-        return None
+    return None
 
 
 def read_text(path: Path) -> str | None:
@@ -142,10 +141,9 @@ def view_of(process: Path) -> tuple[str, str] | None:
 
     Such a process doesn't show what it has open either, and counts against every drive by that.
     """
-    try:
+    with suppress(OSError):
         return str((process / "ns/mnt").readlink()), str((process / "root").readlink())
-    except OSError:
-        return None
+    return None
 
 
 def other_roots(roots: SystemRoots) -> tuple[Path, ...]:

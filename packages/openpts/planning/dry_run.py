@@ -375,7 +375,7 @@ def _time_ns(amount: float, per_s: float) -> int:
     return round(amount / per_s * NS_PER_S) if per_s else 0
 
 
-# A histogram of an interval takes 2 to 6 KB on drives that exist, that of a single I/O some 30 B.
+# A histogram of an interval takes 2 to 6 KB on drives that exist, that of a single I/O 44 B.
 _BYTES_PER_OPERATION: Final = 6_000
 _BYTES_PER_LONE_IO: Final = 150
 _BYTES_PER_INTERVAL: Final = 200

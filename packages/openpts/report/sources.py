@@ -51,12 +51,9 @@ def read_for_report(folder: Path) -> Run:
 
 def run_of_entry(folder: Path, entry: BatchEntry) -> Run | None:
     """None for a test that never had a record, or whose record is still being written."""
-    if not entry.state.has_ended:
-        return None
-    try:
-        return read_for_report(folder / entry.folder)
-    except RecordError:
-        return None
+    with suppress(RecordError):
+        return read_for_report(folder / entry.folder) if entry.state.has_ended else None
+    return None
 
 
 def run_folders_of(paths: Sequence[Path]) -> tuple[Path, ...]:

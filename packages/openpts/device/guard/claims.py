@@ -297,11 +297,18 @@ def _of_node(
             yield Claim(ClaimKind.OPEN, text, name=drive, node=printable(leads_to))
     elif status.inode in files:
         yield Claim(ClaimKind.OPEN, text, inode=status.inode)
-    elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None:
+    elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None and _may_write(place):
         owner = owner_behind(Path(place))
         is_owner = owner is not None and Path(place).parents[1].name == str(owner.pid)
         also = "" if is_owner else f", and {text}"
         yield Claim(ClaimKind.OWNED, f"belongs to {owner or NO_OWNER}{also}", owned=name)
+
+
+def _may_write(descriptor: str) -> bool:
+    """Whether it may, as those of owners: another openpts only reads whose a target is."""
+    with suppress(FileNotFoundError):  # it has just been closed
+        return bool(os.lstat(descriptor).st_mode & stat.S_IWUSR)
+    return False
 
 
 def drives_behind(link: Path) -> tuple[str, ...]:

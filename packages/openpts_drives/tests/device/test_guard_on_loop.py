@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,14 +19,16 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.guard import guard
 from openpts.device.guard.guard import Safety, check, open_target
 from openpts.device.guard.rules import quiet_refusals
-from openpts.device.guard.usage import read_usage
+from openpts.device.guard.usage import drive_names, read_usage
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
+from openpts.ownership import file_name
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.purge import Consent
 from openpts_drives.listing import list_device, list_devices
+from tests.support.processes import living
 from tests.support.refusals import assert_refused, hold
 
 
@@ -59,6 +62,21 @@ def test_the_sectors_are_those_of_the_drive(attach, roots: SystemRoots) -> None:
     node = attach("--sector-size", "4096")
     with open_target(BlockTarget(node), _confirmed(node), roots) as target:
         assert target.facts.sector_bytes == 4096
+
+
+def test_a_reader_of_the_owner_has_no_claim(attach, roots: SystemRoots) -> None:
+    """As `openpts devices` for a moment, which made a run refuse its own drive."""
+    node = attach()
+    with open_target(BlockTarget(node), _confirmed(node), roots) as target:
+        assert target.device is not None
+        (name,) = drive_names(target.device)
+
+    def read(wait: Callable[[], None]) -> None:
+        with (roots.dev / "openpts" / f"{file_name(name)}.owner").open("rb"):
+            wait()
+
+    with living(read), open_target(BlockTarget(node), _confirmed(node), roots) as target:
+        assert target.facts.path == str(node)
 
 
 def test_a_link_to_the_node_leads_to_the_drive(attach, tmp_path: Path, roots: SystemRoots) -> None:

@@ -150,13 +150,13 @@ def _entries(source: Source, name: str, raw: bytes) -> dict[str, list[_Entry]]:
 
 
 def _added_up(found: Sequence[Sequence[_Entry]], kind: str, step_ms: int) -> dict[int, float]:
-    """Averages of each thread, line by line, by the number of their interval."""
-    points: dict[int, float] = {}
+    """Averages of each thread, line by line, by the number of their interval, which a late one shares."""
+    points: dict[int, list[float]] = defaultdict(list)
     for lines in zip(*found, strict=False):
         values = [value for _, value, _ in lines]
         index = max(0, round(lines[0][0] / step_ms) - 1)
-        points.setdefault(index, fmean(values) if kind == "lat" else sum(values))
-    return points
+        points[index].append(fmean(values) if kind == "lat" else sum(values))
+    return {index: fmean(values) for index, values in points.items()}
 
 
 def _of_seconds(found: Sequence[Sequence[_Entry]], kind: str) -> dict[int, float]:

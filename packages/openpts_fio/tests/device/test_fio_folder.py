@@ -100,8 +100,14 @@ def test_courses_are_the_lines_of_logs_with_threads_together(
         course = courses[name, figure]
         assert (course.step_ms, course.operation) == (AVERAGED_MS, "read")
         of_threads = [lines(benched, name, kind, number) for number in range(1, jobs + 1)]
-        drawn = [together([value for _, value in line]) * unit for line in zip(*of_threads, strict=False)]
-        assert [value for value in course.values if value is not None][:4] == pytest.approx(drawn[:4])
+        drawn: dict[int, list[float]] = {}
+        for line in zip(*of_threads, strict=False):
+            # on a busy machine fio is late with a line, and the next one is of the same interval
+            place = max(0, round(line[0][0] / AVERAGED_MS) - 1)
+            drawn.setdefault(place, []).append(together([value for _, value in line]) * unit)
+        assert len(drawn) >= 3
+        found = {place: value for place, value in enumerate(course.values) if value is not None}
+        assert found == pytest.approx({place: fmean(values) for place, values in drawn.items()})
 
 
 def test_a_log_of_each_io_is_added_up_by_the_second(benched: Path, run: Run) -> None:
@@ -115,6 +121,17 @@ def test_a_log_of_each_io_is_added_up_by_the_second(benched: Path, run: Run) -> 
     assert found[CourseFigure.LATENCY][0] == pytest.approx(
         fmean(value for time_ms, value in lines(benched, name, "lat", 1) if time_ms < 1000)
     )
+
+
+def test_a_line_that_is_late_is_averaged_with_the_next(benched: Path, tmp_path: Path) -> None:
+    output = (benched / "randread-4-1.json").read_text().replace(str(benched / "randread-4-1"), "a")
+    (tmp_path / "a.json").write_text(output)
+    (tmp_path / "a_iops.1.log").write_text("200, 10, 0, 4096\n530, 20, 0, 4096\n600, 40, 0, 4096\n")
+    words = ["import", "fio", str(tmp_path / "a.json"), "--capacity", "1GB", "--out", str(tmp_path / "out")]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    imported = read_run(tmp_path / "out").manifest.imported
+    assert imported is not None
+    assert [one.values for one in imported.courses] == [(10.0, None, 30.0)]
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,8 @@ def test_after_a_failure_only_another_sanitize_helps() -> None:
 
 
 def test_leaving_no_failure_ends_no_format(tmp_path) -> None:
-    preset = write_oracle(tmp_path, [100_000.0], oracle="purge_s = 1.0")
+    # longer than a busy machine takes for the commands until the read
+    preset = write_oracle(tmp_path, [100_000.0], oracle="purge_s = 3.0")
     with served(str(preset)) as drive, both(drive) as (host, io):
         formats = host.post(FORMAT, 1, struct.pack("<I", 0), b"", 0)
         with both(drive) as (other, _):

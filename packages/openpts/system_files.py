@@ -71,9 +71,10 @@ def closed_at_end(fd: int) -> Iterator[int]:
 
 def read_bytes(path: Path) -> bytes | None:
     """All that a file contains; None if it is missing or unreadable."""
-    with suppress(OSError):
+    try:
         return path.read_bytes()
-    return None
+    except OSError:
+        return None
 
 
 def read_text(path: Path) -> str | None:
@@ -141,9 +142,10 @@ def view_of(process: Path) -> tuple[str, str] | None:
 
     Such a process doesn't show what it has open either, and counts against every drive by that.
     """
-    with suppress(OSError):
+    try:
         return str((process / "ns/mnt").readlink()), str((process / "root").readlink())
-    return None
+    except OSError:
+        return None
 
 
 def other_roots(roots: SystemRoots) -> tuple[Path, ...]:

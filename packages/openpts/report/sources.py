@@ -51,8 +51,9 @@ def read_for_report(folder: Path) -> Run:
 
 def run_of_entry(folder: Path, entry: BatchEntry) -> Run | None:
     """None for a test that never had a record, or whose record is still being written."""
-    with suppress(RecordError):
-        return read_for_report(folder / entry.folder) if entry.state.has_ended else None
+    if entry.state.has_ended:
+        with suppress(RecordError):
+            return read_for_report(folder / entry.folder)
     return None
 
 

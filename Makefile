@@ -52,7 +52,7 @@ $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --no-compile --constraint constraints.txt --group developers
 	@touch $@
 
-demo: $(if $(wildcard $(VENV)/.built),$(VENV)/.built,$(VENV)/.first)  ## an IOPS test at full length on a simulated drive, and a short one on a file (2 minutes)
+demo: $(if $(wildcard $(VENV)/.built),$(VENV)/.built,$(VENV)/.first)  ## an IOPS test at full length on a simulated drive, and a short one on a file (2 to 3 minutes)
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@echo 'demo 1 of 2: the IOPS test at full length on a simulated drive, in virtual time'
 	@$(BIN)/openpts run iops 'sim:enterprise-tlc?scale=134' --out $(DEMO)/simulated
